@@ -203,3 +203,21 @@ def test_steps_in_halves_are_told():
             found += 1
             assert "were taken in halves" in run.warnings[0]
     assert found
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint", "implicit-euler", *METHODS])
+def test_a_leg_on_a_damped_drive_rests_where_statics_says(method):
+    """The drive is shorter by m g/kp at any dt; Runge-Kutta methods are off by a second-order error."""
+    tree = vt.Tree("leg")
+    trunk = tree.world.add(vt.tz("base"), vt.body("trunk", 10.0, (1, 1, 1)))
+    trunk.add(vt.tz("knee"), vt.body("foot", 1.0, (1, 1, 1)))
+    tree.contact(vt.Contact("foot", shapes=vt.Sphere(0.05)), vt.Ground(friction=1.0))
+    model = tree.compile().with_drives({"knee": (1000.0, 50.0)})
+    short = 10.0 * 9.81 / 1000.0
+    q, control = np.array([0.5 - short, short - 0.45]), vt.Control(targets=[-0.45])
+    off = np.array([np.abs(vt.simulate(model, q, duration=0.5, dt=dt, method=method, control=control).q - q).max()
+                    for dt in (4e-3, 2e-3, 1e-3)])  # fmt: skip
+    if method.startswith("rk"):
+        assert off[-1] < 2e-5 and (order_of(off) > 1.9).all()
+    else:
+        assert off.max() < 1e-12

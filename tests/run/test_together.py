@@ -1,4 +1,4 @@
-"""Instances with steppers of their own that advance in one call: the bits of single steps, and what cannot take part."""
+"""Instances with a stepper each that advance in one call: the bits of single steps, and what cannot take part."""
 
 import numpy as np
 import pytest

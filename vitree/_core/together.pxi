@@ -128,6 +128,7 @@ def contacts_together(tuple steppers):
     cdef Busy busy
     for i in range(len(steppers)):
         one = steppers[i]
+        busy = None
         busy = one.busy()
         k += told_count(one)
         width = max(width, told_width(one))
@@ -136,6 +137,7 @@ def contacts_together(tuple steppers):
     k = 0
     for i in range(len(steppers)):
         one = steppers[i]
+        busy = None
         busy = one.busy()
         require_size(told_width(one), width, "columns of contacts")
         if told_count(one):

@@ -231,14 +231,12 @@ class HeldSimulations(Held):
 
     def contact_rows(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the contacts of all instances in the last step, rows of a ContactLog, and whose they are (rows,)."""
-        which = np.flatnonzero(self.alive)
-        views = [self.held[k]._views.touched for k in which.tolist()]
-        steppers = [None if view is None else view.stepper for view in views]
-        seen = [k for k, one in enumerate(steppers) if one is not None]
-        if not seen:
+        touched = {k: self.held[k]._views.touched for k in np.flatnonzero(self.alive).tolist()}
+        found = {k: one.stepper for k, one in touched.items() if one is not None and one.stepper is not None}
+        if not found:
             return super().contact_rows()
-        rows = core.contacts_together(tuple(steppers[k] for k in seen))
-        return rows, which[seen][rows[:, 0].astype(int)]
+        rows = core.contacts_together(tuple(found.values()))
+        return rows, np.array([*found])[rows[:, 0].astype(int)]
 
     def gaps(self) -> np.ndarray:
         """Return the gaps (n, k) [m] of the states, as ``Simulation.gaps`` has them; NaN without a start."""
@@ -290,7 +288,9 @@ class HeldSimulations(Held):
 
         self._share(advance, np.flatnonzero(self.alive), FEWEST)
 
-    def _together(self, part: np.ndarray, steps: int, torque: np.ndarray | None, inputs: np.ndarray | None) -> np.ndarray:
+    def _together(
+        self, part: np.ndarray, steps: int, torque: np.ndarray | None, inputs: np.ndarray | None
+    ) -> np.ndarray:
         """Advance instances by steps in one call, and return those that their steppers alone cannot advance."""
         steppers = tuple(self.held[k]._plain for k in part.tolist())
         status = core.advance_together(

@@ -490,7 +490,7 @@ class Simulation:
 
     def _stopped_by(self, status: int) -> VitreeError:
         """Return the error of a step that ended with a status."""
-        return self._told(cast("CompiledIntegrator", self._integrator)._stopped(status))
+        return cast("VitreeError", self._told(cast("CompiledIntegrator", self._integrator)._stopped(status)))
 
     def _plan(self, targets: StepSignal) -> Targets:
         """Return where targets go; it is looked up once."""

@@ -31,6 +31,8 @@ cdef double PUSHED_RANK = 1e-3
 #: along a line, where several are needed
 cdef double BESIDE = 0.1
 cdef double BESIDE_ON_AXIS = 0.01
+#: Sine of the angle of a rim to a face above which it may roll on it
+cdef double ROLLING = 0.02
 #: Sine of the angle of lines below which their normal turns easily
 cdef double EASY_TURN = 0.5
 
@@ -94,12 +96,10 @@ cdef bint hold_on_rim(const Placed* P, Vec3 m, Feature* f) noexcept nogil:
 
 cdef void roll_on_rim(const Placed* P, Vec3 m, Feature* f) noexcept nogil:
     # in the place of the point of a rim that is farthest along m, the rim, unless it is nearly across m
-    cdef Feature rim
     cdef int j = f.id - 2 * CAP_POINTS
-    if f.kind == VERTEX and 0 <= j < P.s.rims:
-        rim_feature(P.s, j, &rim)
-        if not is_flat_rim(P, &rim, m):
-            f[0] = rim
+    cdef Vec3 t = axpy(-dot(P.axis, m), P.axis, m)
+    if f.kind == VERTEX and 0 <= j < P.s.rims and dot(t, t) > ROLLING * ROLLING:
+        rim_feature(P.s, j, f)
 
 
 cdef void flatten(const Placed* A, const Placed* B, Facet* f) noexcept nogil:
