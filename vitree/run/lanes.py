@@ -292,7 +292,9 @@ class HeldSimulations(Held):
         self, part: np.ndarray, steps: int, torque: np.ndarray | None, inputs: np.ndarray | None
     ) -> np.ndarray:
         """Advance instances by steps in one call, and return those that their steppers alone cannot advance."""
-        steppers = tuple(self.held[k]._plain for k in part.tolist())
+        ones = [self.held[k] for k in part.tolist()]
+        # steppers of reduced models have the coordinates of the full ones
+        steppers = tuple(one._plain if one._reduced is None else None for one in ones)
         status = core.advance_together(
             steppers, part, steps, torque, inputs, self.found.kind.uses_momentum, self.q, self.v
         )
