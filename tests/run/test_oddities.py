@@ -121,6 +121,13 @@ def test_energy_that_grows_in_the_first_step_is_told(strikes):
     assert growth_warnings(energies, np.array([0.0, 29.0, 29.0]), strikes) == []
 
 
+def test_growth_of_rounding_errors_of_what_rests_at_the_height_zero_is_not_told():
+    """A picometre of a weight of 10 N is 1e-11 J."""
+    for growth, told in ((1e-19, 0), (1e-10, 1)):
+        energies = np.array([[0.0, 0.0], [growth, 0.0], [growth, 0.0]])
+        assert len(growth_warnings(energies, np.zeros(3), False, 10.0)) == told
+
+
 def test_growth_within_rounding_of_a_large_potential_is_not_told():
     """At a height of 1e8 J a change of 0.01 J is rounding, and of 1 J is none."""
     for growth, told in ((0.01, 0), (1.0, 1)):

@@ -462,12 +462,12 @@ class Outcome:
         return odd + limit_warnings(self.system, self.records.t, self.records.q, lambda: self.v)
 
     def _energy_warnings(self) -> list[str]:
+        weight = self.system.total_mass * math.hypot(*self.system.gravity)
         if self._keeps_energy and self.system.is_conservative:
-            weight = self.system.total_mass * math.hypot(*self.system.gravity)
             return energy_warnings(self.energies, self._has_stiff_springs, weight)
         work = most_work(self.system, self._drivers, self.t, self.q, self.v, self._of_steps[1])
         touches = isinstance(self.system, Model) and self.system.has_contact
-        return [] if work is None else growth_warnings(self.energies, work, touches)
+        return [] if work is None else growth_warnings(self.energies, work, touches, weight)
 
     def _instead(self) -> str:
         """Return the method that solves for what is too stiff for one that does not, for a text."""

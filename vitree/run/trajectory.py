@@ -157,7 +157,7 @@ def energy_warnings(energies: np.ndarray, stiff: Callable[[], bool], weight: flo
     ]
 
 
-def growth_warnings(energies: np.ndarray, work: np.ndarray, strikes: bool) -> list[str]:
+def growth_warnings(energies: np.ndarray, work: np.ndarray, strikes: bool, weight: float = 0.0) -> list[str]:
     """Say that the energy grows by more than the work of what acts.
 
     Parameters
@@ -168,6 +168,8 @@ def growth_warnings(energies: np.ndarray, work: np.ndarray, strikes: bool) -> li
         What drives and torques have given up to each record, at most; all else takes energy.
     strikes : bool
         Whether contacts and limits may hold the motion at a record, so that its energy is less than that behind it.
+    weight : float [N]
+        Of all bodies: what is at rest at the height zero has no energy but rounding errors.
     """
     total = energies[:, 0] + energies[:, 1]
     sound = np.isfinite(total) & np.isfinite(work)
@@ -179,7 +181,7 @@ def growth_warnings(energies: np.ndarray, work: np.ndarray, strikes: bool) -> li
     # what damping took does not come back
     growth = since_start if strikes else float((unexplained - np.minimum.accumulate(unexplained)).max())
     size = max(float(kinetic.max()), float(np.abs(work).max()))
-    rounding = 1e-9 * max(float(np.abs(energies[sound, 1]).max()), float(np.abs(work).max()))
+    rounding = 1e-9 * max(float(np.abs(energies[sound, 1]).max()), float(np.abs(work).max())) + PICOMETRE * weight
     if (since_start <= EXPLODED * size and growth <= 2 * EXPLODED * size) or growth <= rounding:
         return []
     return [
