@@ -32,7 +32,6 @@ cdef struct ExplicitContact:
     AbaBody* aba1                  # (nbody,) M at node 1
     double* post_contact           # (nv,) v that user functions get at node 1
     double* told                   # (nv,) and at a stage
-    double* before                 # (nv,) v of the current trial without the impulses of contacts
     const double* base             # base of the velocities at stages: `post_contact`, or the velocity after an impact
     bint shifts                    # it differs from that of the steps
 
@@ -106,15 +105,10 @@ cdef int step_from(ModelStepper self, double* v) noexcept nogil:
     # F_h(q1, v)
     cdef double* x = self.lane.state.x
     cdef int status
-    self.explicit.before = self.contact.v if self.contact.opened else x
     self.lane.state.x = v
     status = self.method.step(self)
     self.lane.state.x = x
     return self.checked() if status == OK else status
-
-
-cdef inline double* before_impulses(ModelStepper self) noexcept nogil:
-    return self.explicit.before if self.ntouch else self.lane.state.x
 
 
 cdef int explicit_prepare(ModelStepper self) noexcept nogil:

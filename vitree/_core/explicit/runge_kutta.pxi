@@ -12,16 +12,15 @@ cdef int euler_make(EulerStep* x, Memory memory, int nv, bint semi_implicit) exc
 
 
 cdef int euler_step(ModelStepper self) noexcept nogil:
-    # v2 = v + h a(q, v), q2 = q (+) h v or q (+) h v2. Where contacts give v+ in the place of v, q2 = q (+) h v+ or q (+) h v2
-    # does not penetrate, and the forces are those of the velocity that does not either: a(q, v+) or a(q, v)
+    # v2 = v + h a(q, v), q2 = q (+) h v or q (+) h v2
     cdef State* at = &self.lane.state
     cdef double h = self.lane.now.h
     cdef int k
-    cdef vt_real* v = before_impulses(self) if self.euler.semi_implicit else at.x
+    cdef vt_real* v
     if self.shared.schedule.calls_user and ask_within(self, self.lane.clock.t, 0.0, at.q, at.x) != OK:
         return CALLBACK_FAILED
     lock_rates(self, 0)
-    model_acceleration(self, self.lane.clock.t, at.q, v, self.euler.a)
+    model_acceleration(self, self.lane.clock.t, at.q, at.x, self.euler.a)
     note_multipliers(self)
     for k in range(self.nv):
         at.x2[k] = at.x[k] + h * self.euler.a[k]

@@ -5,7 +5,6 @@ cdef inline void lock_node(ModelStepper self, int ahead) noexcept nogil: pass
 cdef inline void lock_rates(ModelStepper self, int ahead) noexcept nogil: pass
 cdef inline void lock_end(ModelStepper self) noexcept nogil: pass
 cdef inline void scale_by_motion(ModelStepper self, Pass* p) noexcept nogil: pass
-cdef inline vt_real* before_impulses(ModelStepper self) noexcept nogil: return self.lane.state.x
 cdef inline void ask_at_start(ModelStepper self) noexcept nogil: pass
 cdef inline bint ask_in_middle(ModelStepper self) noexcept nogil: return True
 cdef inline int ask_within(ModelStepper self, double t, double share, const vt_real* q, const vt_real* v) noexcept nogil: return OK
