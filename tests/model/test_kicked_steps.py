@@ -210,7 +210,7 @@ def test_steps_in_halves_are_told():
     ("semi-implicit-euler", 1), ("rk4", 2), ("rk8", 2),
 ])  # fmt: skip
 def test_where_a_leg_on_a_damped_drive_rests(method, order):
-    """The drive is shorter by m g/kp. Forces of stages see the impulse of the step as a velocity, an error of its order."""
+    """The drive is shorter by m g/kp. Stages see the impulse of the step as a velocity, an error of the order given."""
     tree = vt.Tree("leg")
     trunk = tree.world.add(vt.tz("base"), vt.body("trunk", 10.0, (1, 1, 1)))
     trunk.add(vt.tz("knee"), vt.body("foot", 1.0, (1, 1, 1)))
