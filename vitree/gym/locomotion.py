@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from vitree.errors import UnknownNameError
 from vitree.geometry.shapes import Box, Sphere
+from vitree.gym.layout import Layout
 from vitree.gym.randomization import Command, Randomization
 from vitree.gym.state import State
 from vitree.gym.task import Task, Term
@@ -152,22 +154,20 @@ def _velocity(of: Legged, ends: Mapping[str, Any], ranges: Mapping[str, Any], ch
     task = Task(
         model=model, dt=STEP, frame_skip=SKIP, duration=LONGEST, action="targets", action_scale=of.scale, pose=q0,
         observe=OBSERVED, command=Command(ranges, interval=(5.0, 10.0), zero=0.05), randomization=drawn,
-        reward=_rewards(of, weights), terminated=dict(ends),
+        reward=_rewards(of, weights, changes.get("dt", STEP) * changes.get("frame_skip", SKIP)), terminated=dict(ends),
     )  # fmt: skip
     return replace(task, **changes)
 
 
 def _standing(of: Legged, model: Model) -> np.ndarray:
     q = model.neutral()
-    from vitree.gym.layout import Layout
-
     layout = Layout(model, of.pose)
     q[layout.joints_q] = layout.pose[layout.joints_q]
     return place_on_ground(model, q)
 
 
-def _rewards(of: Legged, weights: Mapping[str, float]) -> dict[str, Term]:
-    """Return the terms of the reward by name, weighted by a second."""
+def _rewards(of: Legged, weights: Mapping[str, float], dt: float) -> dict[str, Term]:
+    """Return the terms of the reward by name, with weights per second for actions of the time dt [s]."""
     terms: dict[str, Term] = {
         "linear velocity": (2.0, tracked(lambda s: s.base_linear_velocity[:, :2], lambda s: s.command[:, :2], WIDTH)),
         "yaw rate": (1.0, tracked(lambda s: s.base_angular_velocity[:, 2], lambda s: s.command[:, 2], WIDTH)),
@@ -179,14 +179,11 @@ def _rewards(of: Legged, weights: Mapping[str, float]) -> dict[str, Term]:
         "action rate": (-0.01, squared(lambda s: s.last_action - s.previous_action)),
         "pose": (-0.1, squared(lambda s: s.joint_positions)),
         "gait": (0.6, lambda s: _gait(s, of)),
-        "air time": (1.0, lambda s: _air(s, of)),
+        "air time": (1.0, lambda s: _air(s, of) / dt),
     }
     unknown = {*weights} - {*terms}
     if unknown:
-        from vitree.errors import UnknownNameError
-
         raise UnknownNameError("term of the reward", min(unknown), terms, argument="weights")
-    dt = STEP * SKIP
     return {name: (dt * weights.get(name, weight), function) for name, (weight, function) in terms.items()}  # type: ignore[misc]
 
 
@@ -194,7 +191,7 @@ def _air(state: State, of: Legged) -> np.ndarray:
     """How much longer feet were in the air than they shall, where they touch down to move, (n,) [s]."""
     feet = state.columns(*of.feet[0], *of.feet[1])
     longer = np.minimum(state.last_air_time[:, feet], of.air) - 0.4 * of.air
-    found: np.ndarray = (longer * state.first_contact[:, feet]).sum(axis=1) / (STEP * SKIP) * _moves(state)
+    found: np.ndarray = (longer * state.first_contact[:, feet]).sum(axis=1) * _moves(state)
     return found
 
 
