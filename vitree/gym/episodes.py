@@ -15,7 +15,7 @@ from vitree.gym.actions import Actions
 from vitree.gym.contacts import ContactTimes, contact_forces
 from vitree.gym.functions import Function, numbers
 from vitree.gym.layout import Layout
-from vitree.gym.observations import Observer, dtype_of
+from vitree.gym.observations import Observer, dtype_of, heights_of
 from vitree.gym.randomization import Command, Drawn, Randomization, with_ranges
 from vitree.gym.state import State
 from vitree.gym.task import Task, endings_of, terms_of
@@ -140,7 +140,7 @@ class Episodes:
         }  # fmt: skip
         made = State(self.layout, arrays, {
             "accelerations": lambda: self._rates, "gaps": self._gaps,
-            "drive_forces": lambda: self._drive_forces(made), "heights": lambda: self._heights(made),
+            "drive_forces": lambda: self._drive_forces(made), "heights": lambda: heights_of(self.task, made),
         })  # fmt: skip
         return made
 
@@ -148,11 +148,6 @@ class Episodes:
         if isinstance(self.held, HeldBlocks):
             return np.empty((self.count, 0))
         return self.held.gaps()
-
-    def _heights(self, state: State) -> np.ndarray:
-        if self.task.height_scan is None:
-            return np.empty((self.count, 0))
-        return self.task.height_scan.heights(self.model.ground, state.base_position, state.heading)
 
     def _drive_forces(self, state: State) -> np.ndarray:
         drives = getattr(self.model, "drives", ())

@@ -57,6 +57,14 @@ class Observer:
             raise InputError(f'observe["{name}"]', scale, f"must be a number, or {rows.shape[1]} of them") from None
 
 
+def heights_of(task: Task, state: State) -> np.ndarray:
+    """Return the heights (n, k) [m] of the task's scan at states; no columns without a scan or a ground."""
+    scan, ground = task.height_scan, getattr(task.model, "ground", None)
+    if scan is None or ground is None:
+        return np.empty((len(state.q), 0))
+    return scan.heights(ground, state.base_position, state.heading)
+
+
 class PolicyInterface:
     """What a policy of a task needs elsewhere, in another simulator or on a robot: observations, and what actions mean.
 
@@ -120,7 +128,7 @@ class PolicyInterface:
         state = State(self._layout, {
             "q": np.array(q)[None], "v": np.array(v)[None], "t": np.zeros(1), "last_action": actions[0],
             "previous_action": actions[1], "command": np.array([[*asked.values()]]).reshape(1, -1),
-        }, {"heights": lambda: self._heights(state)})  # fmt: skip
+        }, {"heights": lambda: heights_of(self.task, state)})  # fmt: skip
         found: np.ndarray = self._observer.observed(state)[0]
         return found
 
@@ -129,12 +137,6 @@ class PolicyInterface:
         if found.shape != (self._actions.size,):
             raise InputError(name, given, f"has shape {found.shape}; it must be ({self._actions.size},)")
         return found[None]
-
-    def _heights(self, state: State) -> np.ndarray:
-        scan, ground = self.task.height_scan, getattr(self.task.model, "ground", None)
-        if scan is None or ground is None:
-            return np.empty((1, 0))
-        return scan.heights(ground, state.base_position, state.heading)
 
     def drive(self, action: ArrayLike) -> np.ndarray:
         """Return what an action lets drive the robot, within its bounds.
