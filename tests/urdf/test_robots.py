@@ -169,6 +169,18 @@ def test_base_by_structure(tmp_path, tree, base):
     assert suggest_base(urdf(tmp_path, tree)) == base
 
 
+@pytest.mark.parametrize(("heavy", "base"), [("", "free"), ("bcde", "fixed"), ("abcde", "free"), ("bcdef", "free")])
+def test_a_root_without_mass_does_not_float(tmp_path, heavy, base):
+    """It has one by what is fixed to it, f; where nothing has a mass, the limbs alone decide."""
+    path = urdf(tmp_path, "a>f a>b b>c a>d d>e")
+    text = path.read_text()
+    for name in heavy:
+        text = text.replace(f"<link name='{name}'/>", f"<link name='{name}'><inertial><mass value='1'/></inertial></link>")
+    assert text.count("<mass") == len(heavy)
+    path.write_text(text)
+    assert suggest_base(path) == base
+
+
 def test_base_of_a_xacro_file(tmp_path):
     pytest.importorskip("xacrodoc")
     path = urdf(tmp_path, "a>b b>c a>d d>e")
