@@ -465,8 +465,9 @@ LEFT_OUT = {
     "polynomial": (mjcf(_PAIR, '<equality><joint joint1="p" joint2="q" polycoef="0 1 1 0 0"/></equality>'), "linear"),
     "lock": (mjcf(_PAIR, '<equality><joint joint1="p"/></equality>'), "it is of 1 joints"),
     "inactive": (mjcf(_PAIR, '<equality><joint joint1="p" joint2="q" active="false"/></equality>'), "not active"),
-    "height field": (mjcf(_BODY + '<geom type="hfield" hfield="hills" euler="9 0 0"/>', '<asset><hfield name="hills" nrow="2" '
-                          'ncol="2" size="1 1 1 1" elevation="0 1 0 1"/></asset>'), "height fields"),
+    "height field": (mjcf(_BODY + '<geom type="hfield" hfield="hills" euler="9 0 0"/>',
+                          '<asset><hfield name="hills" nrow="2" ncol="2" size="1 1 1 1" elevation="0 1 0 1"/></asset>'),
+                     "height fields"),
     "carried": (mjcf(
         f'<geom type="plane" size="1 1 1"/><body name="b" pos="0 0 1"><freejoint/>{INERTIAL}<geom size=".1"/>'
         f'<body name="c" pos="1 0 0"><joint/>{INERTIAL}<geom size=".1"/></body></body>',

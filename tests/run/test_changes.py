@@ -41,7 +41,7 @@ def gains(method):
 
 
 def linkage(method, gravity=(0, 0, 0), ground=None):
-    """A floating base that carries a four-bar linkage with a drive, and a cup that a spring or its weight presses on it."""
+    """A floating base with a driven four-bar linkage, and a cup that a spring or its weight presses on the base."""
     tree = vt.Tree("robot", gravity=gravity)
     tree.world.add(vt.free("float"), vt.body("base", 2.0, (0.05, 0.04, 0.06)))
     for name, x in (("crank", -0.1), ("lever", 0.1)):

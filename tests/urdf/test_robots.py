@@ -174,8 +174,9 @@ def test_a_root_without_mass_does_not_float(tmp_path, heavy, base):
     """It has one by what is fixed to it, f; where nothing has a mass, the limbs alone decide."""
     path = urdf(tmp_path, "a>f a>b b>c a>d d>e")
     text = path.read_text()
+    inertial = "<inertial><mass value='1'/></inertial>"
     for name in heavy:
-        text = text.replace(f"<link name='{name}'/>", f"<link name='{name}'><inertial><mass value='1'/></inertial></link>")
+        text = text.replace(f"<link name='{name}'/>", f"<link name='{name}'>{inertial}</link>")
     assert text.count("<mass") == len(heavy)
     path.write_text(text)
     assert suggest_base(path) == base
