@@ -38,7 +38,7 @@ class _Translation:
 
     def model(self) -> Node:
         model = self._like(self.robot, "model", name=self.robot.get("name", ""))
-        above = {}
+        above: dict[str, tuple[str, Element]] = {}
         self._leave_out(self.robot, "the robot")
         for joint in self.robot.findall("joint"):
             parent, child = (_get(joint.find(end), "link") for end in ("parent", "child"))
@@ -50,7 +50,7 @@ class _Translation:
                 continue
             self._leave_out(link, f'the link "{name}"')
             model.append(self._link(link, name, *above.get(name, ("", None))))
-        model.extend(filter(lambda made: made is not None, map(self._joint, self.robot.findall("joint"))))
+        model.extend(made for joint in self.robot.findall("joint") if (made := self._joint(joint)) is not None)
         return model
 
     # ---- elements -------------------------------------------------------------------------------------------
@@ -63,7 +63,9 @@ class _Translation:
 
     def _copied(self, made: Element, node: Element | None, keys: Iterable[str]) -> None:
         """Give an element a child for each attribute that another has."""
-        for key in keys if node is not None else ():
+        if node is None:
+            return
+        for key in keys:
             if (text := node.get(key)) is not None:
                 made.append(self._like(node, key, text))
 

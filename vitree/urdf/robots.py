@@ -233,12 +233,12 @@ def _key(name: str | os.PathLike[str]) -> str:
     return str(name).casefold().replace("-", "_").replace(" ", "_")
 
 
-def suggest_base(path: str | os.PathLike[str], trust: bool = False) -> str:
+def suggest_base(path: str | os.PathLike[str], trust: bool = False, inertia: str = "warn") -> str:
     """Return "free" for a robot that moves about, and "fixed" for one that is bolted down; trust as for xacro.
 
     A robot is free if its root link has two or more limbs of two or more joints each (legs), or no joint at all. Every
-    other robot is fixed, and so is one whose root link is called "world", or has no mass where limbs have some: nothing
-    without mass floats. ``BASES`` has the exceptions by name.
+    other robot is fixed, and so is one whose root link is called "world", or has no mass: it cannot float. With the
+    ``inertia`` "geometry" shapes have a mass. ``BASES`` has the exceptions by name.
     """
     path = Path(path)
     if path.stem in BASES:
@@ -261,7 +261,7 @@ def suggest_base(path: str | os.PathLike[str], trust: bool = False) -> str:
     roots = [link.get("name") for link in root.findall("link") if link.get("name") not in children]
     if roots == ["world"]:
         return "fixed"
-    massive = {link.get("name") for link in root.findall("link") if _has_mass(link)}
+    massive = {link.get("name") for link in root.findall("link") if _has_mass(link, inertia == "geometry")}
     # root to leaves: the moving joints of each limb, counted where it leaves the root's body
     limbs: list[int] = []
     rooted: set[str | None] = set()
@@ -279,11 +279,13 @@ def suggest_base(path: str | os.PathLike[str], trust: bool = False) -> str:
                 limbs[here] += moving
             stack.append((end, here))
     legged = sum(size >= 2 for size in limbs) >= 2
-    return "free" if not limbs or (legged and (not massive or rooted & massive)) else "fixed"
+    return "free" if not limbs or (legged and rooted & massive) else "fixed"
 
 
-def _has_mass(link: ElementTree.Element) -> bool:
-    """Whether a link says that it has a mass; what is no number counts, as the reader will report it."""
+def _has_mass(link: ElementTree.Element, shapes: bool) -> bool:
+    """Whether a link has a mass, also by its shapes if they have one; what is no number counts: readers report it."""
+    if shapes and any(link.find(tag) is not None for tag in ("collision", "visual")):
+        return True
     mass = link.find("inertial/mass")
     if mass is None:
         return False
