@@ -54,8 +54,8 @@ class Reading:
         option(
             "--base",
             text="Joint between the world and the root link: free (6 degrees of freedom), fixed, or euler (three "
-            "translations and three angles). auto: free for robots with two or more limbs on a root that has mass, such "
-            "as talos; otherwise fixed.",
+            "translations and three angles). auto: free for robots with two or more limbs on a root that has mass, "
+            "such as talos; otherwise fixed.",
             complete=one_of("auto", "free", "fixed", "euler"),
         ),
     ] = "auto"
