@@ -20,6 +20,18 @@ from vitree.control.lqr import Regulator, lqr, tvlqr
 from vitree.control.robots import MotionPlan, MotionProblem
 from vitree.control.shooting import ProjectionNewton, ShootingSolution, optimize_motion
 from vitree.control.solvers import TranscriptionSolution, solve
+from vitree.control.task_kinematics import DistanceLimit, IkSolution, Tasks, solve_ik
+from vitree.control.tasks import (
+    CenterOfMassTask,
+    CouplingTask,
+    DampingTask,
+    LookAtTask,
+    OrientationTask,
+    PoseTask,
+    PositionTask,
+    PostureTask,
+    Task,
+)
 from vitree.control.transcription import TranscriptionProblem
 from vitree.control.vehicles import (
     BoxObstacle,
@@ -34,21 +46,31 @@ from vitree.control.vehicles import (
 __all__ = [
     "BoxObstacle",
     "CarDynamics",
+    "CenterOfMassTask",
     "ContactPhase",
     "ControlProblem",
+    "CouplingTask",
     "CylinderObstacle",
+    "DampingTask",
+    "DistanceLimit",
     "Dynamics",
     "EffortCost",
     "FrameCost",
     "HalfSpaceObstacle",
+    "IkSolution",
+    "LookAtTask",
     "MomentumCost",
     "MotionPlan",
     "MotionProblem",
+    "OrientationTask",
     "PathConstraint",
     "PhaseInterval",
     "Plan",
+    "PoseTask",
     "PositionCost",
+    "PositionTask",
     "PostureCost",
+    "PostureTask",
     "ProjectionNewton",
     "QuadraticCost",
     "Regulator",
@@ -56,6 +78,8 @@ __all__ = [
     "RunningCost",
     "ShootingSolution",
     "SphereObstacle",
+    "Task",
+    "Tasks",
     "TensionCost",
     "TimeCost",
     "TorqueCost",
@@ -67,5 +91,6 @@ __all__ = [
     "optimize_motion",
     "replay",
     "solve",
+    "solve_ik",
     "tvlqr",
 ]
