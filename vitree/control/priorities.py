@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,15 +17,20 @@ FEASIBLE = 1e-10
 OPTIMAL, INFEASIBLE = 1, -1
 
 
+class InfeasibleError(InputError):
+    """No displacement is within all bounds."""
+
+
 class Level(NamedTuple):
-    """The rows A dq = b (m, n) and (m,) of a priority, weighted."""
+    """The rows A dq = b (m, n) and (m,) of a priority, weighted; and a damping, which is times |dq|^2."""
 
     A: np.ndarray
     b: np.ndarray
+    damping: float = 0.0
 
 
 def in_order(
-    levels: Sequence[Level], equations: Level, bounds: tuple[np.ndarray, np.ndarray], above: Level, damping: float
+    levels: Sequence[Level], equations: Level, bounds: tuple[np.ndarray, np.ndarray], above: Level
 ) -> np.ndarray:
     """Return the displacement (n,) that is the least squares of the levels, in strict order, within bounds.
 
@@ -38,13 +43,13 @@ def in_order(
     bounds : (lower, upper), (n,) arrays
     above : Level
         Rows A dq >= b.
-    damping : float
-        Times |dq|^2 of each level.
 
     Raises
     ------
-    InputError
+    InfeasibleError
         If no displacement is within all bounds.
+    InputError
+        If DAQP does not solve a program.
     MissingExtraError
         If DAQP is not installed.
 
@@ -55,9 +60,12 @@ def in_order(
     n = len(bounds[0])
     x, Z = np.zeros(n), np.eye(n)
     if len(equations.b):
-        x = np.linalg.lstsq(equations.A, equations.b, rcond=DEPENDENT)[0]
-        Z = free_of(equations.A)
-    for k, (A, b) in enumerate(levels):
+        # a damping that vanishes with what is left of the equations (Sugihara 2011)
+        U, sizes, V = np.linalg.svd(equations.A)
+        rank = int((sizes > DEPENDENT * sizes[:1]).sum())
+        share = sizes[:rank] / (sizes[:rank] ** 2 + 0.5 * equations.b @ equations.b)
+        x, Z = V[:rank].T @ (share * (U[:, :rank].T @ equations.b)), V[rank:].T
+    for k, (A, b, damping) in enumerate(levels):
         if not Z.shape[1]:
             break
         AZ = A @ Z
@@ -100,16 +108,17 @@ def _least(
         np.zeros(int(moves.sum()), np.int32), primal_tol=FEASIBLE,
     )  # fmt: skip
     if flag == INFEASIBLE or fixed.any():
-        raise InputError(
+        raise InfeasibleError(
             "no displacement is within all bounds: limits, distances, loops and tasks of priority 0 contradict each "
             "other here; widen the limits, or give a task a priority of 1 or more"
         )
     if flag != OPTIMAL or not np.isfinite(found).all():
         raise InputError(f"the quadratic program of a step was not solved (DAQP: exit flag {flag}); increase damping")
-    return found  # type: ignore[no-any-return]
+    result: np.ndarray = found
+    return result
 
 
-def _daqp():  # type: ignore[no-untyped-def]
+def _daqp() -> Any:
     try:
         import daqp
     except ImportError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike
 from vitree._core._tasks import TaskRows
 from vitree._core.types import ShapeList
 from vitree.arguments import axes_of, entries, explain_calls, generator, of_kind, plain_scalar, real, several, whole
-from vitree.control.priorities import Level, in_order
+from vitree.control.priorities import InfeasibleError, Level, in_order
 from vitree.control.tasks import Task, numbers_of_task
 from vitree.errors import InputError, ModelError
+from vitree.mechanism.contacts import Contact
 from vitree.mechanism.flat import limits_of
 from vitree.model.candidates import distance_pairs
 from vitree.model.dynamics import refuse_rolling
@@ -142,8 +143,9 @@ class Tasks:
         Of :meth:`velocity`: between the velocity before and the next one, and to brake before a limit of position.
     distances : DistanceLimit, optional
     damping : float [1/m^2 or 1/rad^2]
-        Times |dq|^2, beside the squares of tasks, of each priority from 1 on. It bounds velocities near singular
-        postures.
+        Times |dq|^2/2, beside half the squares of tasks, of each priority from 1 on. It bounds velocities near singular
+        postures. Half the weighted squares of the errors of all tasks of the priority but postures is added to it, which
+        vanishes as they reach their targets (Sugihara 2011): targets out of reach do not shake the robot.
 
     Raises
     ------
@@ -179,8 +181,13 @@ class Tasks:
             if not (rates > 0).all():
                 raise InputError("acceleration_limit", acceleration_limit, "must be positive")
         self._limits = _limits(model, bool(position_limits), bool(velocity_limits), rates)
+        own = np.arange(model.nq) if model._followers is None else model._followers.own_q
+        bounded = [row for row in self._limits if row[0] >= 0 and row[3] > 0]
+        self._at_limits = np.searchsorted(own, [row[0] for row in bounded])
+        self._ends = np.array([row[1] for row in bounded]), np.array([row[2] for row in bounded])
         self._equations = len(model.constraints)
-        self._shapes, self._pairs, self._pair_names = None, np.zeros((0, 2), np.int32), list[tuple[str, str]]()
+        self._shapes, self._pairs = ShapeList(()), np.zeros((0, 2), np.int32)
+        self._pair_names = list[tuple[str, str]]()
         if self.distances is not None:
             self._take_shapes(self.distances)
         lead, factor, place = _columns(model)
@@ -304,17 +311,14 @@ class Tasks:
         near = real(tolerance)
         if not 0 < near < math.inf:
             raise InputError("tolerance", tolerance, "must be positive")
-        most, tries = whole(iterations), whole(attempts)
-        for name, value, number in (("iterations", iterations, most), ("attempts", attempts, tries)):
-            if number is None or number < 1:
-                raise InputError(name, value, "must be an integer, 1 or more")
+        most, tries = _count(iterations, "iterations"), _count(attempts, "attempts")
         model = self.model
-        start = model.validate_configuration(model.start if q is None else q)
+        start = self._clipped(model.validate_configuration(model.start if q is None else q))
         draws = np.random.default_rng(0) if rng is None else generator(rng)
         best: tuple[tuple[float, ...], np.ndarray] | None = None
         total = 0
         descend = self._descended if self._plain else self._stepped
-        for attempt in range(tries):  # type: ignore[arg-type]
+        for attempt in range(tries):
             full, count = descend(model.expand(start if attempt == 0 else self._drawn(start, draws)).copy(), most, near)
             total += count
             rank = self._rank(full, near)
@@ -344,7 +348,9 @@ class Tasks:
             if not task.has_target:
                 raise InputError(f"the {task.name} has no target; set task.target, or call task.hold(model, q)")
             if not np.isfinite(self._e[rows]).all():
-                raise InputError(f"the error of the {task.name} is infinite or NaN; its target is too large, or looks at itself")
+                raise InputError(
+                    f"the error of the {task.name} is infinite or NaN; its target is too large, or looks at itself"
+                )
 
     def _contract(self, full: np.ndarray) -> np.ndarray:
         followers = self.model._followers
@@ -391,14 +397,27 @@ class Tasks:
         for task, rows, weight, gain in zip(self.tasks, self._slices, self._weights, self._gains, strict=True):
             some = weight > 0
             A = weight[some, None] * self._J[rows][some]
-            levels.setdefault(task.priority, []).append(Level(A, -gain * weight[some] * self._e[rows][some]))
+            left = weight[some] * self._e[rows][some]
+            more = 0.5 * float(left @ left) if task.goal else 0.0
+            levels.setdefault(task.priority, []).append(Level(A, -gain * left, more))
         equations = [loops, *levels.pop(0, [])]
         if len(above.b):  # what bounds of velocity do not allow at once takes several steps
             reach = np.minimum(np.abs(bounds[0]), np.abs(bounds[1]))
             reach = np.abs(above.A) @ np.where(np.isfinite(reach), reach, LARGEST)
             above = Level(above.A, np.minimum(above.b, OUT * reach))
-        joined = [_joined(levels[key]) for key in sorted(levels)] or [Level(*self._none[::-1])]
-        return in_order(joined, _joined(equations), bounds, above, damping)
+        joined = [_joined(levels[key], damping) for key in sorted(levels)] or [Level(*self._none[::-1], damping)]
+        try:
+            return in_order(joined, _joined(equations), bounds, above)
+        except InfeasibleError:
+            if not (above.b > 0).any():
+                raise
+        # what overlaps and cannot come apart does not come nearer
+        return in_order(joined, _joined(equations), bounds, Level(above.A, np.minimum(above.b, 0.0)))
+
+    def _clipped(self, q: np.ndarray) -> np.ndarray:
+        """Bring q (nq,), which is written to, within the limits of position of what may move."""
+        q[self._at_limits] = np.clip(q[self._at_limits], *self._ends)
+        return q
 
     def _drawn(self, start: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """A random start (nq,), bases that float and prescribed joints as in another one."""
@@ -422,7 +441,7 @@ class Tasks:
         count = 0
         while count < iterations:
             count += 1
-            dq = self._step(full, math.inf, None, self.damping + sum(squares[1:2]), full)
+            dq = self._step(full, math.inf, None, self.damping, full)
             size = np.abs(dq).max(initial=0.0)
             dq *= min(1.0, LARGEST / size) if size else 1.0
             if self.model._followers is not None:
@@ -467,6 +486,7 @@ class Tasks:
         return (0.0 if worst < tolerance else 1.0, *self._squares(full))
 
     def _solution(self, full: np.ndarray, tolerance: float, iterations: int, attempts: int) -> IkSolution:
+        full = self.model.expand(self._clipped(self._contract(full).copy()))
         wrong = sorted(((error, name) for error, name in self._goal_errors(full)), reverse=True)
         error = wrong[0][0] if wrong else 0.0
         far = [f"{name} is off by {off:.3g}" for off, name in wrong if not off < tolerance]
@@ -500,14 +520,13 @@ class Tasks:
         self._shapes, self._pairs, self._pair_names = ShapeList(tuple(solids)), pairs, names
 
 
-def _joined(levels: list[Level]) -> Level:
-    return Level(np.concatenate([each.A for each in levels]), np.concatenate([each.b for each in levels]))
+def _joined(levels: list[Level], damping: float = 0.0) -> Level:
+    A, b = np.concatenate([each.A for each in levels]), np.concatenate([each.b for each in levels])
+    return Level(A, b, damping + sum(each.damping for each in levels))
 
 
-def _frames_of(model: Model, solids: list[object]) -> list[str]:
+def _frames_of(model: Model, solids: Sequence[object]) -> list[str]:
     """The frames of the contacts that shapes are of; "ground" of half-spaces."""
-    from vitree.mechanism.contacts import Contact
-
     names: list[str] = []
     for contact in model.flat.contacts:
         if isinstance(contact, Contact):
@@ -548,6 +567,13 @@ def _limits(
                     speed[at] = min(speed[at], limit / factor)
     speed[np.asarray(model.flat.kinematic, bool)] = 0.0
     return list(zip(place.tolist(), lower.tolist(), upper.tolist(), speed.tolist(), rates.tolist(), strict=True))
+
+
+def _count(value: int, name: str) -> int:
+    number = whole(value)
+    if number is None or number < 1:
+        raise InputError(name, value, "must be an integer, 1 or more")
+    return number
 
 
 @explain_calls

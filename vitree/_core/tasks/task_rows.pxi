@@ -246,10 +246,24 @@ cdef class TaskRows:
                         H[t.column[i] * n + t.column[j]] += s * J[t.column[j]]
         return half
 
+    cdef double left(self, int level) noexcept nogil:
+        # half the weighted squares of errors that have to vanish: Sugihara's damping
+        cdef const Task* t
+        cdef int k, r
+        cdef double s, half = 0.0
+        for k in range(self.count):
+            t = &self.task[k]
+            if t.goal and t.level == level:
+                for r in range(t.rows):
+                    s = t.weight[r] * self.e[t.row + r]
+                    half += 0.5 * s * s
+        return half
+
     cdef int one_level(self, double damping) noexcept nogil:
         # dq: the least squares of level 1 within bounds
         cdef int k, n = self.n
         self.normal(1, self.H, self.g)
+        damping += self.left(1)
         for k in range(n):
             self.H[k * n + k] += damping
         if box_least(self.H, self.g, self.low, self.up, n, self.dq, self.L, self.y, self.free, self.free + n) < 0:
@@ -262,7 +276,7 @@ cdef class TaskRows:
         cdef const Task* t
         cdef const double* J
         cdef double* row
-        cdef double w, trace
+        cdef double w, trace, more_damping
         memset(self.Z, 0, n * n * sizeof(double))
         memset(self.dq, 0, n * sizeof(double))
         for i in range(n):
@@ -296,15 +310,17 @@ cdef class TaskRows:
                     rows += 1
             if rows == 0 or free == 0:
                 continue
+            # equations have a damping that vanishes with what is left of them
+            more_damping = damping + self.left(level) if level else 0.5 * vt_inner(rows, self.b, self.b)
             if level == self.levels:
                 used = free
-                if solve_rows(self.A, rows, free, free, self.b, damping, self.H, self.y, &trace) < 0:
+                if solve_rows(self.A, rows, free, free, self.b, more_damping, self.H, self.y, &trace) < 0:
                     return INDEFINITE
             else:
                 used = reflect_rows(self.A, rows, free, self.order, self.Z, n, self.v)
                 if used == 0:
                     continue
-                if solve_rows(self.A, rows, free, used, self.b, damping if level else 0.0, self.H, self.y, &trace) < 0:
+                if solve_rows(self.A, rows, free, used, self.b, more_damping, self.H, self.y, &trace) < 0:
                     return INDEFINITE
             for i in range(n):
                 self.dq[i] += vt_inner(used, self.Z + i * free, self.y)
