@@ -1,6 +1,8 @@
-"""Kinematics for tasks: Jacobians, priorities, limits, loops, contacts that stay; poses, targets out of reach, errors."""
+"""Kinematics for tasks: Jacobians, priorities, limits, loops, contacts that stay; targets out of reach; wrong uses."""
 
 from __future__ import annotations
+
+import itertools
 
 import numpy as np
 import pytest
@@ -170,7 +172,7 @@ def test_lower_priorities_leave_the_residual_of_higher_ones(bounded):
     q = model.integrate(q, 0.1 * rng.standard_normal(model.nv))
     feet = [PoseTask(name, priority=0).hold(model, q) for name in ("left_ankle_roll_link", "right_ankle_roll_link")]
     hand = PositionTask("left_wrist_yaw_link", model.frame_pose("left_wrist_yaw_link", q)[:3, 3] + [0.2, 0.1, 0.3])
-    low = [CenterOfMassTask(model.center_of_mass(q) + [0.0, 0.05, -0.1], priority=2),
+    low = [CenterOfMassTask(model.center_of_mass(q) + np.array([0.0, 0.05, -0.1]), priority=2),
            PostureTask(model.neutral(), priority=3, weight=np.ones(model.nv))]  # fmt: skip
     more = {"velocity_limits": bounded, "position_limits": bounded, "damping": 1e-6}
     dt = 0.01 if bounded else 1.0
@@ -194,7 +196,7 @@ def test_loops_stay_closed():
         task = PositionTask(frame, model.frame_pose(frame, q)[:3, 3] + way, weight=(1, 0, 1), gain=0.1)
         tasks = Tasks(model, [task, PostureTask(q, priority=2, weight=0.1, gain=0.1)])
         qs = moved(model, q, tasks, 150)
-        for before, at in zip(qs, qs[1:], strict=False):
+        for before, at in itertools.pairwise(qs):
             h = model._constraint_rows(at[None])[0]
             # a step's curvature, by links of a few metres; the next step undoes it
             assert np.abs(h).max() < 4.0 * np.sum((at - before) ** 2) + 1e-12
@@ -206,7 +208,7 @@ def test_loops_stay_closed():
 def test_a_solve_keeps_contacts_in_place():
     model, q = standing("g1")
     feet = [PoseTask(name, priority=0).hold(model, q) for name in ("left_ankle_roll_link", "right_ankle_roll_link")]
-    com = CenterOfMassTask(model.center_of_mass(q) + [0.02, 0.03, -0.08])
+    com = CenterOfMassTask(model.center_of_mass(q) + np.array([0.02, 0.03, -0.08]))
     hand = PositionTask("right_wrist_yaw_link", model.frame_pose("right_wrist_yaw_link", q)[:3, 3] + [0.1, 0, 0.2])
     found = solve_ik(model, [*feet, com, hand, PostureTask(q, priority=2)], q)
     assert found.reached, found

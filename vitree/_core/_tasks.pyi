@@ -21,4 +21,10 @@ class TaskRows:
         self, q: np.ndarray, dt: float, before: np.ndarray | None, damping: float, h: np.ndarray, Dh: np.ndarray,
         dq: np.ndarray,
     ) -> int: ...  # fmt: skip
+    def equations(self, h: np.ndarray, Dh: np.ndarray) -> bool: ...
+    def program(
+        self, level: int, damping: float, G: np.ndarray, least: np.ndarray, H: np.ndarray, g: np.ndarray,
+        rows: np.ndarray, low: np.ndarray, high: np.ndarray,
+    ) -> tuple[int, int, int] | bool | None: ...  # fmt: skip
+    def advance(self, level: int, z: np.ndarray, dq: np.ndarray) -> None: ...
     def descend(self, q: np.ndarray, iterations: int, tolerance: float, damping: float) -> tuple[int, int]: ...

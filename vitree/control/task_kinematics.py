@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from vitree._core._tasks import TaskRows
 from vitree._core.types import ShapeList
 from vitree.arguments import axes_of, entries, explain_calls, generator, of_kind, plain_scalar, real, several, whole
-from vitree.control.priorities import InfeasibleError, Level, in_order
+from vitree.control.priorities import InfeasibleError, Programs, Rows
 from vitree.control.tasks import Task, numbers_of_task
 from vitree.errors import InputError, ModelError
 from vitree.mechanism.contacts import Contact
@@ -143,9 +143,9 @@ class Tasks:
         Of :meth:`velocity`: between the velocity before and the next one, and to brake before a limit of position.
     distances : DistanceLimit, optional
     damping : float [1/m^2 or 1/rad^2]
-        Times |dq|^2/2, beside half the squares of tasks, of each priority from 1 on. It bounds velocities near singular
-        postures. Half the weighted squares of the errors of all tasks of the priority but postures is added to it, which
-        vanishes as they reach their targets (Sugihara 2011): targets out of reach do not shake the robot.
+        Times |dq|^2/2, beside half the squares of tasks, of each priority from 1 on. It bounds velocities near
+        singular postures. Half the weighted squares of the errors of all tasks of the priority but postures is added
+        to it, which vanishes as they reach their targets (Sugihara 2011): targets out of reach do not shake the robot.
 
     Raises
     ------
@@ -196,7 +196,8 @@ class Tasks:
         rows = [len(each[7]) for each in numbers]
         ends = np.cumsum(rows)
         self._slices = [slice(int(end - count), int(end)) for end, count in zip(ends, rows, strict=True)]
-        self._weights, self._gains = [each[7] for each in numbers], [each[8] for each in numbers]
+        self._weights = [each[7] for each in numbers]
+        self._programs = Programs(self._core, len(self._pairs))
         self._dq, self._e = np.zeros(model.nv), np.zeros(self._core.rows)
         self._J = np.zeros((self._core.rows, model.nv))
         self._none = np.zeros(0), np.zeros((0, model.nv))
@@ -370,7 +371,7 @@ class Tasks:
     def _step(self, full: np.ndarray, dt: float, before: np.ndarray | None, damping: float, q: ArrayLike) -> np.ndarray:
         """The displacement (nv,) over dt; dt may be infinite."""
         h, Dh = self._loops(full)
-        above = Level(self._none[1], self._none[0])
+        above = Rows(self._none[1], self._none[0])
         if self.distances is not None and (count := self._near(full)):
             above = self._kept_apart(count)
         found = self._core.step(full, dt, before, damping, h, Dh, self._dq)
@@ -379,40 +380,27 @@ class Tasks:
         if found == NOT_FINITE:
             self._core.evaluate(full, self._e)
             self._require_targets()
-        return self._by_programs(full, dt, before, damping, Level(Dh, -h), above)
+        return self._by_programs(damping, Rows(Dh, -h), above)
 
-    def _kept_apart(self, count: int) -> Level:
+    def _kept_apart(self, count: int) -> Rows:
         """The rows A dq >= b of the pairs that are near; overlaps are undone as far as bounds allow at once."""
         assert self.distances is not None
         slopes = self._slopes[:count].copy()
-        return Level(slopes, -self.distances.gain * (self._gap[:count] - self.distances.minimum))
+        return Rows(slopes, -self.distances.gain * (self._gap[:count] - self.distances.minimum))
 
-    def _by_programs(
-        self, full: np.ndarray, dt: float, before: np.ndarray | None, damping: float, loops: Level, above: Level
-    ) -> np.ndarray:
-        self._core.evaluate(full, self._e, self._J)
-        self._require_targets()
-        bounds = np.array(self._core.lower), np.array(self._core.upper)
-        levels: dict[int, list[Level]] = {}
-        for task, rows, weight, gain in zip(self.tasks, self._slices, self._weights, self._gains, strict=True):
-            some = weight > 0
-            A = weight[some, None] * self._J[rows][some]
-            left = weight[some] * self._e[rows][some]
-            more = 0.5 * float(left @ left) if task.goal else 0.0
-            levels.setdefault(task.priority, []).append(Level(A, -gain * left, more))
-        equations = [loops, *levels.pop(0, [])]
+    def _by_programs(self, damping: float, loops: Rows, above: Rows) -> np.ndarray:
+        """The same by quadratic programs, after a step of the core."""
         if len(above.b):  # what bounds of velocity do not allow at once takes several steps
-            reach = np.minimum(np.abs(bounds[0]), np.abs(bounds[1]))
+            reach = np.minimum(np.abs(self._core.lower), np.abs(self._core.upper))
             reach = np.abs(above.A) @ np.where(np.isfinite(reach), reach, LARGEST)
-            above = Level(above.A, np.minimum(above.b, OUT * reach))
-        joined = [_joined(levels[key], damping) for key in sorted(levels)] or [Level(*self._none[::-1], damping)]
+            above = Rows(above.A, np.minimum(above.b, OUT * reach))
         try:
-            return in_order(joined, _joined(equations), bounds, above)
+            return self._programs.in_order(loops, above, damping)
         except InfeasibleError:
             if not (above.b > 0).any():
                 raise
         # what overlaps and cannot come apart does not come nearer
-        return in_order(joined, _joined(equations), bounds, Level(above.A, np.minimum(above.b, 0.0)))
+        return self._programs.in_order(loops, Rows(above.A, np.minimum(above.b, 0.0)), damping)
 
     def _clipped(self, q: np.ndarray) -> np.ndarray:
         """Bring q (nq,), which is written to, within the limits of position of what may move."""
@@ -518,11 +506,6 @@ class Tasks:
                 "load_urdf(..., ground=) or vt.Contact(frame, shapes=)"
             )
         self._shapes, self._pairs, self._pair_names = ShapeList(tuple(solids)), pairs, names
-
-
-def _joined(levels: list[Level], damping: float = 0.0) -> Level:
-    A, b = np.concatenate([each.A for each in levels]), np.concatenate([each.b for each in levels])
-    return Level(A, b, damping + sum(each.damping for each in levels))
 
 
 def _frames_of(model: Model, solids: Sequence[object]) -> list[str]:

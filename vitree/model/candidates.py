@@ -336,9 +336,10 @@ def _facing(index: Index, flat: Flat, solids: list[_Solid], poses: np.ndarray) -
 def distance_pairs(index: Index, flat: Flat, poses: np.ndarray) -> tuple[list[Mapping[str, Any]], np.ndarray]:
     """Return all convex shapes of a mechanism as the core takes them, and the pairs (n, 2) of int32 that may come near.
 
-    They are those of its contacts, of any two kinds, and the half-spaces of the ground. Pairs that :func:`candidates_of`
-    leaves out are left out: of one body, of a body and the one that carries it, those of a :class:`NoContact`, and those
-    of one mechanism that overlap at neutral, by the poses (nbody, 3, 4) [m] of the core frames there. So are two points.
+    They are those of its contacts, of any two kinds, and the half-spaces of the ground. Left out are the pairs that
+    :func:`candidates_of` leaves out: of one body, of a body and the one that carries it, those of a :class:`NoContact`,
+    and those of one mechanism that overlap at neutral, by the poses (nbody, 3, 4) [m] of the core frames there; and two
+    points.
     """
     solids, ground = _placed(index, flat)[3], flat.ground
     shut, whole = shut_pairs(index, flat), whole_pairs(index, flat)

@@ -54,8 +54,8 @@ cdef void normal_rows(const double* A, int rows, int stride, int k, const double
         H[i * k + i] += damping
 
 
-cdef int solve_rows(const double* A, int rows, int stride, int k, const double* b, double damping, double* H, double* y,
-                    double* trace) noexcept nogil:
+cdef int solve_rows(const double* A, int rows, int stride, int k, const double* b, double damping, double* H,
+                    double* y) noexcept nogil:
     # y (k,) of least |A y - b|^2 + damping |y|^2; the damping is at least what rounding errors need
     cdef int i
     cdef double most = 0.0
@@ -65,7 +65,6 @@ cdef int solve_rows(const double* A, int rows, int stride, int k, const double* 
         y[i] = -y[i]
     for i in range(k):
         H[i * k + i] += 1e-15 * most
-    trace[0] = most
     if cholesky(H, k) < 0:
         return -1
     cholesky_solve(H, k, y)

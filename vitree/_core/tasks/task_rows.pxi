@@ -51,6 +51,7 @@ cdef class TaskRows:
     cdef int* order                 # (rows + n,)
     cdef int* free                  # (2 n,)
     cdef int more                   # rows of A beyond those of tasks
+    cdef int left_free              # columns of Z
     cdef readonly object lower      # (n,) bounds of the last step
     cdef readonly object upper
     cdef double* low
@@ -270,69 +271,167 @@ cdef class TaskRows:
             return INDEFINITE
         return INSIDE
 
-    cdef int in_levels(self, double damping, const double* h, const double* Dh, int more) noexcept nogil:
-        # dq: the levels in strict order without bounds, the first of which has the rows Dh dq = -h
-        cdef int n = self.n, free = n, level, rows, i, j, k, r, used
+    cdef int level_rows(self, int level) noexcept nogil:
+        # A (rows, free) and b of a level in what is free, at dq; returns how many rows
         cdef const Task* t
         cdef const double* J
         cdef double* row
-        cdef double w, trace, more_damping
+        cdef double w
+        cdef int k, r, i, j, rows = 0, n = self.n, free = self.left_free
+        for k in range(self.count):
+            t = &self.task[k]
+            if t.level != level:
+                continue
+            for r in range(t.rows):
+                w = t.weight[r]
+                if w == 0.0:
+                    continue
+                J, row = self.J + (t.row + r) * n, self.A + rows * free
+                self.b[rows] = -w * (t.gain[0] * self.e[t.row + r] + vt_inner(n, J, self.dq))
+                if free == n:
+                    # nothing was used, and Z is the identity
+                    for i in range(n):
+                        row[i] = w * J[i]
+                else:
+                    memset(row, 0, free * sizeof(double))
+                    for i in range(t.columns):
+                        j = t.column[i]
+                        if J[j] != 0.0:
+                            vt_add_row(free, w * J[j], self.Z + j * free, row)
+                rows += 1
+        return rows
+
+    cdef void add_free(self, int used) noexcept nogil:
+        # dq += Z y by the first columns of Z
+        cdef int i
+        for i in range(self.n):
+            self.dq[i] += vt_inner(used, self.Z + i * self.left_free, self.y)
+
+    cdef void drop(self, int used) noexcept nogil:
+        # the first columns of Z are used; the others, closer together
+        cdef int i, j, free = self.left_free
+        for i in range(self.n if used else 0):
+            for j in range(free - used):
+                self.Z[i * (free - used) + j] = self.Z[i * free + used + j]
+        self.left_free = free - used
+
+    cdef int begin(self, const double* h, const double* Dh, int more) noexcept nogil:
+        # dq and what is free by the equations: rows Dh dq = -h, and tasks of level 0. Their damping vanishes with what is left
+        # of them
+        cdef int n = self.n, i, r, rows, used
         memset(self.Z, 0, n * n * sizeof(double))
         memset(self.dq, 0, n * sizeof(double))
         for i in range(n):
             self.Z[i * n + i] = 1.0
-        for level in range(self.levels + 1):
-            rows = 0
-            if level == 0:
-                for r in range(more):
-                    memcpy(self.A + r * n, Dh + r * n, n * sizeof(double))
-                    self.b[r] = -h[r]
-                rows = more
-            for k in range(self.count):
-                t = &self.task[k]
-                if t.level != level:
-                    continue
-                for r in range(t.rows):
-                    w = t.weight[r]
-                    if w == 0.0:
-                        continue
-                    J, row = self.J + (t.row + r) * n, self.A + rows * free
-                    self.b[rows] = -w * (t.gain[0] * self.e[t.row + r] + vt_inner(n, J, self.dq))
-                    if level == 0 or free == n:
-                        for i in range(n):
-                            row[i] = w * J[i]
-                    else:
-                        memset(row, 0, free * sizeof(double))
-                        for i in range(t.columns):
-                            j = t.column[i]
-                            if J[j] != 0.0:
-                                vt_add_row(free, w * J[j], self.Z + j * free, row)
-                    rows += 1
+        self.left_free = n
+        rows = self.level_rows(0)
+        memcpy(self.A + rows * n, Dh, more * n * sizeof(double))
+        for r in range(more):
+            self.b[rows + r] = -h[r]
+        rows += more
+        if rows == 0:
+            return INSIDE
+        used = reflect_rows(self.A, rows, n, self.order, self.Z, n, self.v)
+        if used and solve_rows(self.A, rows, n, used, self.b, 0.5 * vt_inner(rows, self.b, self.b), self.H, self.y) < 0:
+            return INDEFINITE
+        self.add_free(used)
+        self.drop(used)
+        return INSIDE
+
+    cdef int in_levels(self, double damping, const double* h, const double* Dh, int more) noexcept nogil:
+        # dq: the levels in strict order without bounds, the first of which has the rows Dh dq = -h
+        cdef int level, rows, i, free, used
+        if self.begin(h, Dh, more) != INSIDE:
+            return INDEFINITE
+        for level in range(1, self.levels + 1):
+            free, rows = self.left_free, self.level_rows(level)
             if rows == 0 or free == 0:
                 continue
-            # equations have a damping that vanishes with what is left of them
-            more_damping = damping + self.left(level) if level else 0.5 * vt_inner(rows, self.b, self.b)
-            if level == self.levels:
-                used = free
-                if solve_rows(self.A, rows, free, free, self.b, more_damping, self.H, self.y, &trace) < 0:
-                    return INDEFINITE
-            else:
-                used = reflect_rows(self.A, rows, free, self.order, self.Z, n, self.v)
-                if used == 0:
-                    continue
-                if solve_rows(self.A, rows, free, used, self.b, more_damping, self.H, self.y, &trace) < 0:
-                    return INDEFINITE
-            for i in range(n):
-                self.dq[i] += vt_inner(used, self.Z + i * free, self.y)
-            # the basis of what is left, closer together
-            for i in range(n):
-                for j in range(free - used):
-                    self.Z[i * (free - used) + j] = self.Z[i * free + used + j]
-            free -= used
-        for i in range(n):
+            used = free if level == self.levels else reflect_rows(self.A, rows, free, self.order, self.Z, self.n, self.v)
+            if used and solve_rows(self.A, rows, free, used, self.b, damping + self.left(level), self.H, self.y) < 0:
+                return INDEFINITE
+            self.add_free(used)
+            self.drop(used)
+        for i in range(self.n):
             if not self.low[i] - 1e-12 <= self.dq[i] <= self.up[i] + 1e-12:
                 return OVER
         return INSIDE
+
+    def equations(self, const double[::1] h, const double[:, ::1] Dh):
+        """Solve the rows Dh dq = -h and those of level 0 at the last step's q; False if that fails."""
+        cdef int more = h.shape[0], found
+        if more > self.more or Dh.shape[0] != more or (more and Dh.shape[1] != self.n):
+            raise ValueError(f"at most {self.more} rows of {self.n} numbers; {more} were given")
+        with cython.critical_section(self):
+            found = self.begin(&h[0] if more else NULL, &Dh[0, 0] if more else NULL, more)
+        return found == INSIDE
+
+    def program(self, int level, double damping, const double[:, ::1] G, const double[::1] least, double[::1] H,
+                double[::1] g, double[::1] rows, double[::1] low, double[::1] high):
+        """Write the quadratic program of a level for z of dq + Z z, within bounds and with G (dq + Z z) >= least.
+
+        H (k, k), g (k,), general rows (r, k), and bounds of z where Z is the identity, then of the rows. Returns (k, number
+        of bounds of z, r); None where the level has no rows or nothing is free, and False where a row that nothing moves is
+        beyond its bounds.
+        """
+        cdef int k = self.left_free, n = self.n, m = G.shape[0], count, i, j, r, bounds = 0
+        cdef double* row
+        cdef double most, at
+        require_size(least.shape[0], m, "least products")
+        if (m and G.shape[1] != n) or H.shape[0] < n * n or g.shape[0] < n or rows.shape[0] < (n + m) * n or (
+                low.shape[0] < n + m or high.shape[0] < n + m):
+            raise ValueError("memory of a program that is too small")
+        with cython.critical_section(self):
+            count = self.level_rows(level)
+            if k == 0 or (count == 0 and level < self.levels):
+                return None
+            normal_rows(self.A, count, k, k, self.b, damping + self.left(level), &H[0], &g[0])
+            for i in range(k):
+                for j in range(i):
+                    H[j * k + i] = H[i * k + j]
+            r = 0
+            for i in range(n + m):
+                if i < n:
+                    if k == n:
+                        low[bounds], high[bounds] = self.low[i] - self.dq[i], self.up[i] - self.dq[i]
+                        bounds += 1
+                        continue
+                    if self.low[i] == -INFINITY and self.up[i] == INFINITY:
+                        continue
+                row, at = &rows[r * k], 0.0
+                if i < n:
+                    memcpy(row, self.Z + i * k, k * sizeof(double))
+                    low[r], high[r] = self.low[i] - self.dq[i], self.up[i] - self.dq[i]
+                else:
+                    memset(row, 0, k * sizeof(double))
+                    for j in range(n):
+                        if G[i - n, j] != 0.0:
+                            at += G[i - n, j] * self.dq[j]
+                            vt_add_row(k, G[i - n, j], self.Z + j * k, row)
+                    low[bounds + r], high[bounds + r] = least[i - n] - at, INFINITY
+                most = 0.0
+                for j in range(k):
+                    most = max(most, fabs(row[j]))
+                # what nothing moves is within its bounds up to rounding errors, or never
+                if most > DEPENDENT:
+                    r += 1
+                elif low[bounds + r] > 1e-9 or high[bounds + r] < -1e-9:
+                    return False
+        return k, bounds, r
+
+    def advance(self, int level, const double[::1] z, double[::1] dq):
+        """Add Z z to the displacement, which is written to dq (n,), and keep what a level leaves free."""
+        cdef int rows, used
+        require_size(z.shape[0], self.left_free, "entries of z")
+        require_size(dq.shape[0], self.n, "entries of the displacement")
+        with cython.critical_section(self):
+            rows = self.level_rows(level)
+            memcpy(self.y, &z[0], self.left_free * sizeof(double))
+            self.add_free(self.left_free)
+            if level < self.levels:
+                used = reflect_rows(self.A, rows, self.left_free, self.order, self.Z, self.n, self.v)
+                self.drop(used)
+            memcpy(&dq[0], self.dq, self.n * sizeof(double))
 
     cdef bint finite(self) noexcept nogil:
         cdef int k
