@@ -5,7 +5,7 @@
 Needs pin-pink, mink and qpsolvers beside the extra `control`. All solve their programs by DAQP.
 
 Poses: UR5 and Panda are to bring the last link to 50 poses of random postures within the limits, from near the middle
-of these; 1e-6 m and rad count as reached. Pink and mink step with gain 1 and the Levenberg-Marquardt damping given below
+of these; 1e-6 m and rad count as reached. Pink and mink step with gain 1 and the Levenberg-Marquardt damping 0.01
 until they are there, within limits of position, and start up to 20 times, at random from the second time on, as vitree
 does. Times are of a pose, the mean over poses of the least of three.
 

@@ -338,6 +338,14 @@ def robot_and_things(run, text):
     assert -run.contacts.gap.min() < 1e-9 and run.q[:, model.joint("box").q_slice][:, 2].max() > 0.7
 
 
+def retargeting(run, text):
+    """Feet, pelvis and hands are where the skeleton's are, feet stand still, and it gets ahead."""
+    feet, pelvis, hands = (float(re.search(rf"{name} (?:off by )?(\S+) mm", text)[1]) for name in (
+        "feet", "pelvis", "hands"))  # fmt: skip
+    slip, ahead = (float(re.search(rf"(\S+) {unit}", text)[1]) for unit in ("mm/s", r"m\n"))
+    assert feet < 1 and pelvis < 5 and hands < 5 and slip < 30 and ahead > 2.2
+
+
 def rolling(run, text):
     """The car is as the vehicle is, to the order of the steps, and does not slip."""
     way, apart, slip = (float(re.search(rf"(\S+) {unit}", text)[1]) for unit in ("m\n", "mm", "m/s"))

@@ -45,7 +45,7 @@ class DistanceLimit:
     minimum : float [m]
     influence : float [m]
         Beyond this gap a pair does not count.
-    gain : float
+    gain : float [-]
         Above 0 and at most 1.
     pairs : sequence of (str, str), optional
         Names of frames of contacts, or "ground" for the second. All pairs if not given, but those of a body and the one
@@ -98,8 +98,8 @@ class IkSolution:
         Whether all tasks but postures and damping are within the tolerance.
     error : float [m, rad or -]
         The largest error of these, of rows with a weight.
-    errors : tuple of arrays
-        The error of each task, in their order.
+    errors : tuple of (m,) arrays [m, rad or -]
+        The error of each task of m rows, in their order.
     iterations : int
         Of all attempts.
     attempts : int
@@ -223,16 +223,25 @@ class Tasks:
         return tuple(self._e[rows].copy() for rows in self._slices)
 
     def jacobians(self, q: ArrayLike) -> tuple[np.ndarray, ...]:
-        """Return the Jacobian (rows, nv) of each task's error by displacements of the coordinates at q (nq,).
+        """Return the Jacobian (m, nv) of each task's error [per m or rad] by displacements at q (nq,) [m or rad].
 
-        A displacement is that of ``model.integrate``. Raises as :meth:`errors` does.
+        A displacement is that of ``model.integrate``.
+
+        Raises
+        ------
+        InputError
+            If q is no configuration, or a task has no target.
         """
         self._core.evaluate(self._at(q), self._e, self._J)
         self._require_targets()
         return tuple(self._J[rows].copy() for rows in self._slices)
 
     def gaps(self, q: ArrayLike) -> list[tuple[str, str, float]]:
-        """Return the pairs of shapes nearer than the influence at q: frames of both, and their gap [m], nearest first.
+        """Return the pairs of shapes nearer than the influence: frames of both, and their gap [m], nearest first.
+
+        Parameters
+        ----------
+        q : (nq,) array [m or rad]
 
         Raises
         ------
@@ -573,7 +582,8 @@ def solve_ik(
         :class:`Tasks` of the model where limits other than those of the joints count, or many poses are solved.
     q : (nq,) array, optional [m or rad]
         Where the search starts; ``model.start`` if not given.
-    tolerance, iterations, attempts, rng
+    tolerance : float [m, rad or -]
+    iterations, attempts, rng
         As in :meth:`Tasks.solve`.
 
     Returns

@@ -31,13 +31,18 @@ class Task:
 
     Parameters
     ----------
-    weight : float or array, per unit of the error
-        One number, or one for each row of the error. Rows of weight zero do not count.
+    weight : float or (m,) array, in units of one over the error's
+        One number, or one for each of the m rows of the error. Rows of weight zero do not count.
     priority : int
         Tasks of a lower number come first: a task of priority 2 moves only what leaves the least squares of priority 1
         unchanged. Those of priority 0 hold as equations: contacts that stay where they are, for instance.
     gain : float
         Share of the error that a step of :meth:`vitree.control.Tasks.velocity` removes, above 0 and at most 1.
+
+    Raises
+    ------
+    InputError
+        If an argument has a wrong value.
     """
 
     kind: ClassVar[int]
@@ -80,15 +85,15 @@ class Task:
 
     # ---- what Tasks asks
 
-    def weights(self, model: Model) -> np.ndarray:
+    def _weights(self, model: Model) -> np.ndarray:
         """Return the weights of the rows."""
         return np.broadcast_to(self._given_weight, (self.rows,)).astype(float)
 
-    def target_of(self, model: Model) -> np.ndarray:
+    def _target_of(self, model: Model) -> np.ndarray:
         """Return the numbers of the target as the core takes them, an array that later targets are written into."""
         return self._target
 
-    def frames(self) -> tuple[str, str]:
+    def _frames(self) -> tuple[str, str]:
         """Return the frame and its base; "world" where there is none."""
         return "world", "world"
 
@@ -120,12 +125,17 @@ class _FrameTask(Task):
         seen = "" if self.relative_to == "world" else f' seen from "{self.relative_to}"'
         return f'{type(self).__name__} of "{self.frame}"{seen}'
 
-    def frames(self) -> tuple[str, str]:
+    def _frames(self) -> tuple[str, str]:
         """Return the frame and its base."""
         return self.frame, self.relative_to
 
     def hold(self, model: Model, q: ArrayLike) -> Self:
-        """Set the target to where the frame is at q (nq,) [m or rad], and return the task.
+        """Set the target to where the frame is at a configuration, and return the task.
+
+        Parameters
+        ----------
+        model : Model
+        q : (nq,) array [m or rad]
 
         Raises
         ------
@@ -134,7 +144,7 @@ class _FrameTask(Task):
         """
         of_kind(model, Model, "model", "a Model")
         frame, base = (np.eye(4) if name == "world" and "world" not in model.frame_names else model.frame_pose(name, q)
-                       for name in self.frames())  # fmt: skip
+                       for name in self._frames())  # fmt: skip
         X = np.linalg.solve(base, frame)
         self._target[:9], self._target[9:] = X[:3, :3].ravel(), X[:3, 3]
         return self
@@ -148,8 +158,8 @@ def _frame_name(name: str, argument: str) -> str:
 class PoseTask(_FrameTask):
     """A frame is to have a pose.
 
-    The error is (r, d): the rotation vector r [rad] from the target's axes to the frame's, log(R_T^T R), in the
-    target's axes; and d = p - p_T [m], the position less the target's, in the axes of ``relative_to``.
+    The error has six rows: the rotation vector from the target's axes to the frame's [rad], in the target's axes; and
+    the position less the target's [m], in the axes of ``relative_to``.
 
     Parameters
     ----------
@@ -260,7 +270,7 @@ class OrientationTask(_FrameTask):
     Parameters
     ----------
     frame : str
-    target : (3, 3) array, optional
+    target : (3, 3) array, optional [-]
         The desired axes of the frame, as columns in ``relative_to``. It may be set later, by ``task.target = R`` or
         :meth:`hold`.
     weight : float or (3,) array [1/rad]
@@ -309,7 +319,7 @@ class LookAtTask(_FrameTask):
         The point, in ``relative_to``. It may be set later, by ``task.target = p``.
     axis : (3,) array
         The direction in the frame, of any length.
-    weight : float or (3,) array
+    weight : float or (3,) array [-]
     priority, gain, relative_to
         See :class:`PoseTask`.
 
@@ -345,7 +355,18 @@ class LookAtTask(_FrameTask):
         self._target[9:] = entries(point, (3,), "target")
 
     def hold(self, model: Model, q: ArrayLike) -> Self:
-        """Set the target to the point at 1 m along the axis at q (nq,) [m or rad], and return the task."""
+        """Set the target to the point that is 1 m along the axis at a configuration, and return the task.
+
+        Parameters
+        ----------
+        model : Model
+        q : (nq,) array [m or rad]
+
+        Raises
+        ------
+        InputError, UnknownNameError
+            If q is no configuration, or the model has no such frame.
+        """
         super().hold(model, q)
         X = self._target
         X[9:] += X[:9].reshape(3, 3) @ self.axis
@@ -392,11 +413,22 @@ class CenterOfMassTask(Task):
         self._target[9:] = entries(point, (3,), "target")
 
     def hold(self, model: Model, q: ArrayLike) -> Self:
-        """Set the target to the center of mass at q (nq,) [m or rad], and return the task."""
+        """Set the target to the center of mass at a configuration, and return the task.
+
+        Parameters
+        ----------
+        model : Model
+        q : (nq,) array [m or rad]
+
+        Raises
+        ------
+        InputError, ModelError
+            If q is no configuration, or the model has no mass.
+        """
         self._target[9:] = of_kind(model, Model, "model", "a Model").center_of_mass(q)
         return self
 
-    def target_of(self, model: Model) -> np.ndarray:
+    def _target_of(self, model: Model) -> np.ndarray:
         """Return the numbers of the target."""
         if not model.total_mass:
             raise ModelError(f'the {self.name}: "{model.name}" has no mass, and so no center of mass')
@@ -453,11 +485,11 @@ class PostureTask(Task):
         """Whether a target was given."""
         return self._posture is not None
 
-    def weights(self, model: Model) -> np.ndarray:
+    def _weights(self, model: Model) -> np.ndarray:
         """Return the weights of the coordinates."""
         return _of_coordinates(self._given_weight, model, base=False)
 
-    def target_of(self, model: Model) -> np.ndarray:
+    def _target_of(self, model: Model) -> np.ndarray:
         """Return the numbers of the target, for all joints."""
         numbers = np.full(model.full.nq, np.nan)
         if self._posture is not None:
@@ -485,9 +517,9 @@ class CouplingTask(Task):
     ----------
     factors : mapping of joint to float
         Names of joints of one coordinate, and their factors [1/m or 1/rad, or what makes one unit of them].
-    value : float
+    value : float, in units of the sum
         It may be set later, by ``task.value = x``.
-    weight : float, per unit of the sum
+    weight : float, in units of one over the sum's
     priority, gain
         See :class:`Task`.
 
@@ -516,7 +548,7 @@ class CouplingTask(Task):
 
     @property
     def value(self) -> float:
-        """The desired value of the sum."""
+        """The desired value of the sum [m or rad]."""
         return self._value
 
     @value.setter
@@ -534,7 +566,7 @@ class CouplingTask(Task):
         """Whether a target was given, as always."""
         return True
 
-    def target_of(self, model: Model) -> np.ndarray:
+    def _target_of(self, model: Model) -> np.ndarray:
         """Return the value, the factors of the configuration of all joints, and those of the coordinates."""
         full = model.full
         numbers = np.zeros(1 + full.nq + model.nv)
@@ -574,7 +606,7 @@ class DampingTask(Task):
             raise InputError("priority", priority, "must be 1 or more: damping is no equation")
         self._target[:] = 0.0
 
-    def weights(self, model: Model) -> np.ndarray:
+    def _weights(self, model: Model) -> np.ndarray:
         """Return the weights of the coordinates."""
         return _of_coordinates(self._given_weight, model, base=True)
 
@@ -582,12 +614,12 @@ class DampingTask(Task):
 def numbers_of_task(task: Task, model: Model) -> tuple[Any, ...]:
     """Return a task as the core takes it: kind, priority, goal, bodies, numbers, target, weights, gain, columns."""
     full = model.full
-    (body, E, p), (base, base_E, base_p) = (full.index.place(name) for name in task.frames())
-    if task.kind <= LOOK and task.frames()[0] == task.frames()[1]:
+    (body, E, p), (base, base_E, base_p) = (full.index.place(name) for name in task._frames())
+    if task.kind <= LOOK and task._frames()[0] == task._frames()[1]:
         raise InputError(f"the {task.name} is of a frame seen from itself, which never moves")
     numbers = np.concatenate([E.T.ravel(), p, base_E.T.ravel(), base_p, task.axis])
     return (
-        task.kind, task.priority, int(task.goal), body, base, numbers, task.target_of(model), task.weights(model),
+        task.kind, task.priority, int(task.goal), body, base, numbers, task._target_of(model), task._weights(model),
         task._gain, columns_of(task, model, body, base),
     )  # fmt: skip
 
