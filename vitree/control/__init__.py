@@ -25,12 +25,12 @@ from vitree.control.tasks import (
     CenterOfMassTask,
     CouplingTask,
     DampingTask,
+    KinematicTask,
     LookAtTask,
     OrientationTask,
     PoseTask,
     PositionTask,
     PostureTask,
-    Task,
 )
 from vitree.control.transcription import TranscriptionProblem
 from vitree.control.vehicles import (
@@ -58,6 +58,7 @@ __all__ = [
     "FrameCost",
     "HalfSpaceObstacle",
     "IkSolution",
+    "KinematicTask",
     "LookAtTask",
     "MomentumCost",
     "MotionPlan",
@@ -78,7 +79,6 @@ __all__ = [
     "RunningCost",
     "ShootingSolution",
     "SphereObstacle",
-    "Task",
     "Tasks",
     "TensionCost",
     "TimeCost",

@@ -13,7 +13,7 @@ from vitree._core._tasks import TaskRows
 from vitree._core.types import ShapeList
 from vitree.arguments import axes_of, entries, explain_calls, generator, of_kind, plain_scalar, real, several, whole
 from vitree.control.priorities import InfeasibleError, Programs, Rows
-from vitree.control.tasks import Task, numbers_of_task
+from vitree.control.tasks import KinematicTask, numbers_of_task
 from vitree.errors import InputError, ModelError
 from vitree.mechanism.contacts import Contact
 from vitree.mechanism.flat import limits_of
@@ -25,6 +25,10 @@ from vitree.model.model import Model
 INSIDE, OVER, NOT_FINITE, INDEFINITE, REACHED, STATIONARY, NOT_YET = range(7)
 #: The largest displacement of a step of a solve in general [m or rad], and one below which it has converged.
 LARGEST, STILL = 0.5, 1e-10
+#: Share by which the squares may fall where a descent is given up, and where it has found a least of them; its damping.
+STALLED, OPTIMAL, LEAST_DAMPING = 1e-3, 1e-14, 1e-12
+#: How many times the iterations of an attempt the last descent to the nearest pose has.
+POLISH = 10
 #: How often a step that makes errors of the first priority larger is halved.
 HALVINGS = 6
 #: Share of the largest displacement at which overlaps are undone where bounds are tighter.
@@ -156,13 +160,13 @@ class Tasks:
     """
 
     def __init__(
-        self, model: Model, tasks: Iterable[Task], *, position_limits: bool = True, velocity_limits: bool = True,
+        self, model: Model, tasks: Iterable[KinematicTask], *, position_limits: bool = True, velocity_limits: bool = True,
         acceleration_limit: ArrayLike | None = None, distances: DistanceLimit | None = None, damping: float = 1e-6,
     ):  # fmt: skip
         self.model = of_kind(model, Model, "model", "a Model")
         refuse_rolling(model, "Tasks")
         given = several(tasks, "tasks", "a sequence of tasks such as PoseTask(...)")
-        self.tasks = tuple(of_kind(task, Task, "tasks", "tasks such as PoseTask(...)") for task in given)
+        self.tasks = tuple(of_kind(task, KinematicTask, "tasks", "tasks such as PoseTask(...)") for task in given)
         if not self.tasks:
             raise InputError("tasks", tasks, "are none; give one at least, such as a PostureTask")
         for name, value in (("position_limits", position_limits), ("velocity_limits", velocity_limits)):
@@ -337,6 +341,8 @@ class Tasks:
             if rank[0] == 0.0:
                 break
         assert best is not None
+        if best[0][0] and self._plain:  # the nearest there is
+            total += self._core.descend(best[1], POLISH * most, near, LEAST_DAMPING, OPTIMAL)[1]
         return self._solution(best[1], near, total, attempt + 1)
 
     # ---- how
@@ -426,7 +432,7 @@ class Tasks:
         return q
 
     def _descended(self, full: np.ndarray, iterations: int, tolerance: float) -> tuple[np.ndarray, int]:
-        found, count = self._core.descend(full, iterations, tolerance, 1e-12)
+        found, count = self._core.descend(full, iterations, tolerance, LEAST_DAMPING, OPTIMAL if self._soft else STALLED)
         if found == NOT_FINITE:
             self._core.evaluate(full, self._e)
             self._require_targets()
@@ -570,7 +576,7 @@ def _count(value: int, name: str) -> int:
 
 @explain_calls
 def solve_ik(
-    model: Model, tasks: Iterable[Task] | Tasks, q: ArrayLike | None = None, *, tolerance: float = 1e-6,
+    model: Model, tasks: Iterable[KinematicTask] | Tasks, q: ArrayLike | None = None, *, tolerance: float = 1e-6,
     iterations: int = 100, attempts: int = 20, rng: np.random.Generator | None = None,
 ) -> IkSolution:  # fmt: skip
     """Return a configuration at which tasks have reached their targets, or come near them: inverse kinematics.

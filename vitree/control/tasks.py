@@ -23,7 +23,7 @@ POSE, POSITION, ORIENTATION, LOOK, COM, POSTURE, COUPLING, DAMPING = range(8)
 LAST_ROW = 1e-9
 
 
-class Task:
+class KinematicTask:
     """What all tasks have: a weight, a priority, a gain. The base of the tasks below, which is not made itself.
 
     A task has an error e(q) that is zero at its target, and a Jacobian J by displacements of the coordinates. A step dq
@@ -51,8 +51,8 @@ class Task:
     rows: ClassVar[int] = 3
 
     def __init__(self, weight: ArrayLike, priority: int, gain: float):
-        if type(self) is Task:
-            raise InputError("a Task is not made itself; take PoseTask, CenterOfMassTask, ...")
+        if type(self) is KinematicTask:
+            raise InputError("a KinematicTask is not made itself; take PoseTask, CenterOfMassTask, ...")
         level = whole(priority)
         if level is None or level < 0:
             raise InputError("priority", priority, "must be an integer, zero or positive")
@@ -108,7 +108,7 @@ def _weight(weight: ArrayLike, rows: int) -> np.ndarray:
     return found
 
 
-class _FrameTask(Task):
+class _FrameTask(KinematicTask):
     """A task of a frame, seen from another one.
 
     ``target`` is written in place, so that a loop may set it at each step.
@@ -169,7 +169,7 @@ class PoseTask(_FrameTask):
     position_weight, orientation_weight : float or (3,) array [1/m, 1/rad]
         One number, or one for each axis.
     priority, gain
-        See :class:`Task`.
+        See :class:`KinematicTask`.
     relative_to : str
         The frame in which the pose is seen.
 
@@ -375,7 +375,7 @@ class LookAtTask(_FrameTask):
 
 
 @explain_calls
-class CenterOfMassTask(Task):
+class CenterOfMassTask(KinematicTask):
     """The center of mass is to be at a point of the world. The error is c - c_T [m].
 
     Parameters
@@ -385,7 +385,7 @@ class CenterOfMassTask(Task):
     weight : float or (3,) array [1/m]
         Weights (1, 1, 0) leave the height free.
     priority, gain
-        See :class:`Task`.
+        See :class:`KinematicTask`.
 
     Raises
     ------
@@ -436,7 +436,7 @@ class CenterOfMassTask(Task):
 
 
 @explain_calls
-class PostureTask(Task):
+class PostureTask(KinematicTask):
     """The coordinates are to be those of a posture. The error is the displacement from it, difference(q_T, q).
 
     Parameters
@@ -446,7 +446,7 @@ class PostureTask(Task):
     weight : float or (nv,) array [1/m or 1/rad]
         One number is that of all coordinates but those of a free joint at the world.
     priority, gain
-        See :class:`Task`.
+        See :class:`KinematicTask`.
 
     Raises
     ------
@@ -510,7 +510,7 @@ def _of_coordinates(weight: np.ndarray, model: Model, base: bool) -> np.ndarray:
 
 
 @explain_calls
-class CouplingTask(Task):
+class CouplingTask(KinematicTask):
     """A weighted sum of joint coordinates is to have a value. The error is the sum of factor q, less the value.
 
     Parameters
@@ -521,7 +521,7 @@ class CouplingTask(Task):
         It may be set later, by ``task.value = x``.
     weight : float, in units of one over the sum's
     priority, gain
-        See :class:`Task`.
+        See :class:`KinematicTask`.
 
     Raises
     ------
@@ -582,7 +582,7 @@ class CouplingTask(Task):
 
 
 @explain_calls
-class DampingTask(Task):
+class DampingTask(KinematicTask):
     """The coordinates are to move little: the error is zero, and the Jacobian the identity.
 
     Parameters
@@ -590,7 +590,7 @@ class DampingTask(Task):
     weight : float or (nv,) array [1/m or 1/rad]
         One number is that of all coordinates.
     priority : int
-        See :class:`Task`.
+        See :class:`KinematicTask`.
 
     Raises
     ------
@@ -611,7 +611,7 @@ class DampingTask(Task):
         return _of_coordinates(self._given_weight, model, base=True)
 
 
-def numbers_of_task(task: Task, model: Model) -> tuple[Any, ...]:
+def numbers_of_task(task: KinematicTask, model: Model) -> tuple[Any, ...]:
     """Return a task as the core takes it: kind, priority, goal, bodies, numbers, target, weights, gain, columns."""
     full = model.full
     (body, E, p), (base, base_E, base_p) = (full.index.place(name) for name in task._frames())
@@ -624,7 +624,7 @@ def numbers_of_task(task: Task, model: Model) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def columns_of(task: Task, model: Model, body: int, base: int) -> list[int]:
+def columns_of(task: KinematicTask, model: Model, body: int, base: int) -> list[int]:
     """Return the coordinates that move a task."""
     if task.kind > LOOK:
         return list(range(model.nv))

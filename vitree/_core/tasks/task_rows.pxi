@@ -496,11 +496,11 @@ cdef class TaskRows:
                 return True
         return False
 
-    def descend(self, double[::1] q, int iterations, double tolerance, double damping):
+    def descend(self, double[::1] q, int iterations, double tolerance, double damping, double stall):
         """Move the core's q to a least of the weighted squares of level 1, within limits of position.
 
-        By the damping of Sugihara 2011, which is larger where a step did not lower the squares. Returns what was found, and
-        the number of iterations.
+        By the damping of Sugihara 2011, which is larger where a step did not lower the squares. It ends where the squares may
+        fall by less than the share ``stall`` of them. Returns what was found, and the number of iterations.
         """
         cdef const vt_model* m = &self.core.m
         cdef const double* given = entries(q, m.nq, "entries of q")
@@ -537,7 +537,8 @@ cdef class TaskRows:
                     if passes >= iterations:
                         break
                     before = half
-                    more = max(0.25 * more, 1.0 / 64.0)
+                    # at a singular target more damping than that would make convergence sublinear
+                    more = max(0.25 * more, 1e-6)
                 passes += 1
                 for k in range(n):
                     self.H[k * n + k] += more * half + damping
@@ -556,7 +557,7 @@ cdef class TaskRows:
                     size = max(size, fabs(self.dq[k]))
                     slope -= self.g[k] * self.dq[k]
                 # by how much the squares may fall, at most
-                if slope < 1e-9 * half or size < 1e-13:
+                if slope < stall * half or size < 1e-13:
                     found = STATIONARY
                     break
                 for k in range(m.nv):
