@@ -160,8 +160,9 @@ class Tasks:
     """
 
     def __init__(
-        self, model: Model, tasks: Iterable[KinematicTask], *, position_limits: bool = True, velocity_limits: bool = True,
-        acceleration_limit: ArrayLike | None = None, distances: DistanceLimit | None = None, damping: float = 1e-6,
+        self, model: Model, tasks: Iterable[KinematicTask], *, position_limits: bool = True,
+        velocity_limits: bool = True, acceleration_limit: ArrayLike | None = None,
+        distances: DistanceLimit | None = None, damping: float = 1e-6,
     ):  # fmt: skip
         self.model = of_kind(model, Model, "model", "a Model")
         refuse_rolling(model, "Tasks")
@@ -432,7 +433,8 @@ class Tasks:
         return q
 
     def _descended(self, full: np.ndarray, iterations: int, tolerance: float) -> tuple[np.ndarray, int]:
-        found, count = self._core.descend(full, iterations, tolerance, LEAST_DAMPING, OPTIMAL if self._soft else STALLED)
+        stall = OPTIMAL if self._soft else STALLED
+        found, count = self._core.descend(full, iterations, tolerance, LEAST_DAMPING, stall)
         if found == NOT_FINITE:
             self._core.evaluate(full, self._e)
             self._require_targets()
