@@ -346,6 +346,13 @@ def retargeting(run, text):
     assert feet < 1 and pelvis < 5 and hands < 5 and slip < 30 and ahead > 2.2
 
 
+def squatting(run, text):
+    """It squats and comes up again, is pushed aside by little, and its feet stay."""
+    deep, aside, off, feet = (float(x) for x in re.search(
+        r"goes (\S+) m down and up, (\S+) mm aside.* ends (\S+) mm off; feet move (\S+) m", text).groups())  # fmt: skip
+    assert deep > 0.1 and 1 < aside < 20 and off < 15 and feet < 1e-9
+
+
 def rolling(run, text):
     """The car is as the vehicle is, to the order of the steps, and does not slip."""
     way, apart, slip = (float(re.search(rf"(\S+) {unit}", text)[1]) for unit in ("m\n", "mm", "m/s"))

@@ -30,3 +30,14 @@ class TaskRows:
     def descend(
         self, q: np.ndarray, iterations: int, tolerance: float, damping: float, stall: float
     ) -> tuple[int, int]: ...
+
+class FrameMotion:
+    n: int
+    count: int
+    def __init__(
+        self, core: CoreModel, frames: list[tuple[int, np.ndarray]], lead: np.ndarray, factor: np.ndarray, n: int
+    ) -> None: ...
+    def evaluate(
+        self, q: np.ndarray, v: np.ndarray, X: np.ndarray, J: np.ndarray, twist: np.ndarray, bias: np.ndarray,
+        com: np.ndarray, Jcom: np.ndarray,
+    ) -> None: ...  # fmt: skip

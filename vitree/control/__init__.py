@@ -42,8 +42,11 @@ from vitree.control.vehicles import (
     SphereObstacle,
     replay,
 )
+from vitree.control.whole_body import AccelerationTask, BodyForces, SupportContact, WholeBodyControl
 
 __all__ = [
+    "AccelerationTask",
+    "BodyForces",
     "BoxObstacle",
     "CarDynamics",
     "CenterOfMassTask",
@@ -79,6 +82,7 @@ __all__ = [
     "RunningCost",
     "ShootingSolution",
     "SphereObstacle",
+    "SupportContact",
     "Tasks",
     "TensionCost",
     "TimeCost",
@@ -86,6 +90,7 @@ __all__ = [
     "TranscriptionProblem",
     "TranscriptionSolution",
     "VelocityCost",
+    "WholeBodyControl",
     "dynamics_of",
     "lqr",
     "optimize_motion",

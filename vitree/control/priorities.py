@@ -72,7 +72,7 @@ class Programs:
         ----------
         Escande, Mansard & Wieber 2014, "Hierarchical quadratic programming", with the bounds at the first level.
         """
-        core, daqp = self.core, _daqp()
+        core, daqp = self.core, daqp_module("inverse kinematics at limits, beside shapes or in loops")
         if not core.equations(-equations.b, equations.A):
             raise InputError("the equations of a step were not solved: their Jacobian is infinite or NaN")
         moved = False
@@ -106,9 +106,10 @@ def _infeasible() -> InfeasibleError:
     )
 
 
-def _daqp() -> Any:
+def daqp_module(what: str) -> Any:
+    """Return DAQP; raise a MissingExtraError that says what needs it, if it is not installed."""
     try:
         import daqp
     except ImportError:
-        raise MissingExtraError("daqp", "control", "inverse kinematics at limits, beside shapes or in loops") from None
+        raise MissingExtraError("daqp", "control", what) from None
     return daqp

@@ -18,6 +18,13 @@ cdef enum:                  # what a step or a descent found
     NOT_YET = 6
 
 
+cdef void* taken(list memory, size_t count, size_t size) except NULL:
+    # zeros that last as long as the list
+    cdef double[::1] room = np.zeros((count * size) // sizeof(double) + 1)
+    memory.append(room)
+    return &room[0]
+
+
 cdef class TaskRows:
     """Errors and Jacobians of tasks, and steps towards their targets.
 
@@ -75,7 +82,7 @@ cdef class TaskRows:
         for k in range(n):
             if not 0 <= place[k] < m.nv:
                 raise ValueError(f"places of other coordinates than {m.nv}")
-        self.task = <Task*>self.taken(max(self.count, 1), sizeof(Task))
+        self.task = <Task*>taken(self.memory, max(self.count, 1), sizeof(Task))
         for k, each in enumerate(tasks):
             t = &self.task[k]
             t.kind, t.level, t.goal, t.body, t.base, numbers, target, weight, gain, columns = each
@@ -98,53 +105,47 @@ cdef class TaskRows:
             row += t.rows
             self.levels = max(self.levels, t.level)
             t.columns = len(columns)
-            t.column = <int*>self.taken(max(t.columns, 1), sizeof(int))
+            t.column = <int*>taken(self.memory, max(t.columns, 1), sizeof(int))
             for i in range(t.columns):
                 c = columns[i]
                 if not 0 <= c < n:
                     raise ValueError(f"columns of a task beyond {n}")
                 t.column[i] = c
         self.rows = row
-        self.limit = <LimitOf*>self.taken(max(n, 1), sizeof(LimitOf))
+        self.limit = <LimitOf*>taken(self.memory, max(n, 1), sizeof(LimitOf))
         for k in range(n):
             self.limit[k].iq, self.limit[k].lower, self.limit[k].upper, self.limit[k].speed, self.limit[k].rate = limits[k]
             if not -1 <= self.limit[k].iq < m.nq:
                 raise ValueError("a limit of no coordinate")
         self.x.m, self.x.n = m, n
         self.x.lead, self.x.factor, self.x.place = &lead[0], &factor[0], &place[0]
-        self.x.pose = <Pose*>self.taken(m.nbody, sizeof(Pose))
-        self.x.mass = <double*>self.taken(m.nbody, sizeof(double))
-        self.x.first = <Vec3*>self.taken(m.nbody, sizeof(Vec3))
-        self.x.y = <double*>self.taken(m.nv, sizeof(double))
-        self.x.unit = <double*>self.taken(m.nv, sizeof(double))
-        self.x.slope = <double*>self.taken(m.nv, sizeof(double))
-        self.e = <double*>self.taken(row + 1, sizeof(double))
-        self.J = <double*>self.taken((row + 1) * n, sizeof(double))
-        self.A = <double*>self.taken((row + more + 1) * n, sizeof(double))
-        self.b = <double*>self.taken(row + more + 1, sizeof(double))
-        self.Z = <double*>self.taken(n * n, sizeof(double))
-        self.H = <double*>self.taken(n * n, sizeof(double))
-        self.L = <double*>self.taken(n * n, sizeof(double))
-        self.g = <double*>self.taken(n, sizeof(double))
-        self.y = <double*>self.taken(n, sizeof(double))
-        self.v = <double*>self.taken(n, sizeof(double))
-        self.dq = <double*>self.taken(n, sizeof(double))
-        self.dq_full = <double*>self.taken(m.nv, sizeof(double))
-        self.q = <double*>self.taken(m.nq, sizeof(double))
-        self.q2 = <double*>self.taken(m.nq, sizeof(double))
-        self.order = <int*>self.taken(row + more + 1, sizeof(int))
-        self.free = <int*>self.taken(2 * n, sizeof(int))
+        self.x.pose = <Pose*>taken(self.memory, m.nbody, sizeof(Pose))
+        self.x.mass = <double*>taken(self.memory, m.nbody, sizeof(double))
+        self.x.first = <Vec3*>taken(self.memory, m.nbody, sizeof(Vec3))
+        self.x.y = <double*>taken(self.memory, m.nv, sizeof(double))
+        self.x.unit = <double*>taken(self.memory, m.nv, sizeof(double))
+        self.x.slope = <double*>taken(self.memory, m.nv, sizeof(double))
+        self.e = <double*>taken(self.memory, row + 1, sizeof(double))
+        self.J = <double*>taken(self.memory, (row + 1) * n, sizeof(double))
+        self.A = <double*>taken(self.memory, (row + more + 1) * n, sizeof(double))
+        self.b = <double*>taken(self.memory, row + more + 1, sizeof(double))
+        self.Z = <double*>taken(self.memory, n * n, sizeof(double))
+        self.H = <double*>taken(self.memory, n * n, sizeof(double))
+        self.L = <double*>taken(self.memory, n * n, sizeof(double))
+        self.g = <double*>taken(self.memory, n, sizeof(double))
+        self.y = <double*>taken(self.memory, n, sizeof(double))
+        self.v = <double*>taken(self.memory, n, sizeof(double))
+        self.dq = <double*>taken(self.memory, n, sizeof(double))
+        self.dq_full = <double*>taken(self.memory, m.nv, sizeof(double))
+        self.q = <double*>taken(self.memory, m.nq, sizeof(double))
+        self.q2 = <double*>taken(self.memory, m.nq, sizeof(double))
+        self.order = <int*>taken(self.memory, row + more + 1, sizeof(int))
+        self.free = <int*>taken(self.memory, 2 * n, sizeof(int))
         self.lower, self.upper = np.zeros(n + 1)[:n], np.zeros(n + 1)[:n]
         bound = self.lower
         self.low = &bound[0]
         bound = self.upper
         self.up = &bound[0]
-
-    cdef void* taken(self, size_t count, size_t size) except NULL:
-        # zeros that last as long as this
-        cdef double[::1] room = np.zeros((count * size) // sizeof(double) + 1)
-        self.memory.append(room)
-        return &room[0]
 
     # ---- rows ---------------------------------------------------------------------------------------
 
