@@ -14,7 +14,8 @@ WIDEST = lanes(widths()[-1])
 OF = {"Field": scalar().ModelStepper, "Stepper": scalar().ModelStepper, "OneLane": scalar(), "Wide": WIDEST,
       "BlockStepper": WIDEST.ModelStepper, "VehicleStepper": _vehicles.VehicleStepper,
       "RigidBody": _vehicles.RigidBody, "__init__.pyi": vitree._core, "_vehicles.pyi": _vehicles,
-      "TaskRows": _tasks.TaskRows, "_tasks.pyi": _tasks}  # fmt: skip
+      "TaskRows": _tasks.TaskRows, "FrameMotion": _tasks.FrameMotion,
+      "_tasks.pyi": _tasks}  # fmt: skip
 
 
 def _of(name):

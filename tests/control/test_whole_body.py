@@ -35,8 +35,8 @@ def robot():
     tree.contact(vt.Ground(friction=0.7), [vt.Contact(frame, points=corners) for frame in frames])
     model, q = tree.compile(), standing("g1")[1].copy()
     for side in ("left", "right"):
-        hip, knee, ankle = (model.joint(f"{side}_{name}_pitch_joint" if name != "knee" else f"{side}_knee_joint").q_slice
-                            for name in ("hip", "knee", "ankle"))  # fmt: skip
+        names = ("hip_pitch", "knee", "ankle_pitch")
+        hip, knee, ankle = (model.joint(f"{side}_{name}_joint").q_slice for name in names)
         q[ankle] = -q[hip] - q[knee]
     return model, vt.place_on_ground(model, q)
 

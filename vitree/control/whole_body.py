@@ -31,10 +31,11 @@ EDGES = np.array([(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)])
 @explain_calls
 @dataclass(frozen=True, eq=False)
 class AccelerationTask:
-    """A task and the law by which it accelerates: a = a_T - stiffness e - damping (v - v_T).
+    """A task and the law by which it accelerates towards its target, as a spring and a damper would.
 
-    e is the error of the task, v its velocity: of a frame in world axes, the angular one first, of its origin; of the
-    center of mass; or of the coordinates of a posture.
+    The acceleration is that of the target, less the stiffness times the error of the task, less the damping times the
+    velocity relative to the target's: of a frame in world axes, the angular one first, of its origin; of the center of
+    mass; or of the coordinates of a posture.
 
     Parameters
     ----------
@@ -86,7 +87,7 @@ class SupportContact:
         In the frame, such as the corners of a sole.
     friction : float [-]
         The forces are within the pyramid of four edges on the friction cone.
-    normal : (3,) array
+    normal : (3,) array [-]
         Of the ground, of any length.
     damping : float [1/s]
         A velocity of the frame is brought to rest at this rate.
@@ -125,7 +126,7 @@ class SupportContact:
 
     @functools.cached_property
     def edges(self) -> np.ndarray:
-        """The edges (4, 3) of the pyramid, whose normal part is one; within the cone."""
+        """The edges (4, 3) [-] of the pyramid, whose normal part is one; within the cone."""
         n = np.asarray(self.normal)
         across = cross(n, np.eye(3)[int(np.abs(n).argmin())])
         across /= np.linalg.norm(across)
@@ -174,10 +175,10 @@ class WholeBodyControl:
     contacts : sequence of SupportContact
     effort_limits : bool
         Whether limits of joints' efforts hold.
-    contact_weight : float
+    contact_weight : float [-]
         Of accelerations of contacts, beside the weights of tasks, where they cannot hold as equations: limits of torque
         or friction do not allow it, or contacts contradict each other. ``slip`` of the result tells what is left.
-    force_weight : float
+    force_weight : float [-]
         Of the squares of contact forces, in units of the weight over the number of points; it shares them out.
 
     Raises
