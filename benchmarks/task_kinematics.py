@@ -13,6 +13,9 @@ Velocities: one call for an arm with the pose of a link and a posture; and one f
 two feet, the positions of eight links, the center of mass, and a posture. "at limits" has a step so short that limits
 of velocity are active. "feet fixed" has the poses of the feet as equations, which mink and Pink have as `constraints`.
 Frames are taken, and targets were set before; what changes with q is in the call.
+
+Torques: a call of WholeBodyControl for a G1 that stands on the eight corners of its soles, with the center of mass, the
+orientation of the trunk, the pose of a hand, and a posture.
 """
 
 from __future__ import annotations
@@ -27,10 +30,20 @@ import numpy as np
 import peers
 
 import vitree as vt
-from vitree.control import CenterOfMassTask, PoseTask, PositionTask, PostureTask, Tasks
+from vitree.control import (
+    AccelerationTask,
+    CenterOfMassTask,
+    OrientationTask,
+    PoseTask,
+    PositionTask,
+    PostureTask,
+    SupportContact,
+    Tasks,
+    WholeBodyControl,
+)
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from touching_models import standing
+from touching_models import STANDING, standing
 
 FEET = ("left_ankle_roll_link", "right_ankle_roll_link")
 LINKS = ("left_wrist_yaw_link", "right_wrist_yaw_link", "left_elbow_link", "right_elbow_link", "left_knee_link",
@@ -234,6 +247,19 @@ def velocities(repeats: int, count: int) -> None:
         print_row(title, in_turn(calls, repeats, count))
 
 
+def forces(repeats: int, count: int) -> None:
+    """Print the time of torques of a G1 that stands and moves."""
+    frames, corners, _ = STANDING["g1"]
+    model, q = standing("g1")
+    v = 0.05 * np.random.default_rng(0).standard_normal(model.nv)
+    tasks = [CenterOfMassTask(model.center_of_mass(q)), OrientationTask("torso_link").hold(model, q),
+             PoseTask("left_wrist_yaw_link").hold(model, q), PostureTask(q, weight=0.1)]  # fmt: skip
+    body = WholeBodyControl(model, map(AccelerationTask, tasks), [SupportContact(frame, corners) for frame in frames])
+    kinds = {"torques": lambda: body.solve(q, v)}
+    spent = in_turn(kinds, repeats, count)["torques"]
+    print(f"\nG1 on eight points, four tasks: {spent:.0f} us a call of WholeBodyControl")
+
+
 def print_row(title: str, times: dict[str, float]) -> None:
     own = times["vitree"]
     parts = [f"{own:.1f}", *(f"{times[name]:.0f} ({own / times[name]:.3f})" for name in ("Pink", "mink"))]
@@ -251,3 +277,4 @@ if __name__ == "__main__":
         poses(name, frame, 2 if smoke else 50)
     print("\n| microseconds a velocity | vitree | Pink (share) | mink (share) |\n|---|---|---|---|")
     velocities(2 if smoke else 15, 3 if smoke else 100)
+    forces(2 if smoke else 100, 3)
