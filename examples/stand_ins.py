@@ -31,9 +31,9 @@ def humanoid(ground: vt.Ground) -> tuple[vt.Model, tuple[str, str], dict[str, fl
 
 
 def half_sitting(robot: vt.Model) -> np.ndarray:
-    """Return the configuration of Talos with its knees bent."""
+    """Return the configuration of Talos with its knees bent and its grippers open."""
     q = robot.neutral()
-    for joint, angle in HALF_SITTING.items():
+    for joint, angle in (HALF_SITTING | dict.fromkeys(("gripper_left_joint", "gripper_right_joint"), -0.5)).items():
         q[robot.joint(joint).q_slice] = angle
     return q
 

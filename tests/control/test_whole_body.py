@@ -139,6 +139,15 @@ def test_limits_of_torque_and_of_friction_are_met_where_more_is_wanted():
     assert (np.abs(free.torque[6:]) > effort + 1).any()
 
 
+def test_joints_are_braked_before_their_limits():
+    arm = vt.load_urdf(vt.find_robot("ur5"), gravity=(0, 0, 0))
+    beyond = np.array([joint.upper[0] + 1.0 for joint in arm.joints])
+    control = WholeBodyControl(arm, [AccelerationTask(PostureTask(beyond), stiffness=25.0)], effort_limits=False)
+    run = vt.simulate(arm, beyond - 2.5, duration=1.5, dt=2e-3, control=vt.Controller(control, 2e-3))
+    left = beyond - 1.0 - run.q
+    assert left.min() > 0 and left[-1].max() < 1e-2  # without, they would be 1 rad beyond
+
+
 def test_errors_name_what_is_wrong():
     model, q = robot()
     v = np.zeros(model.nv)

@@ -364,7 +364,10 @@ def rolling(run, text):
 
 def beyond_limits(run):
     """How far joints of a run are beyond their limits [rad]."""
-    hinges = [joint for joint in run.system.joints if joint.kind != "free"]
+    model = run.system
+    # without a coordinate of its own a joint has that of its leader
+    own = [joint for joint in model.joints if model.full is model or joint.mimic is None]
+    hinges = [joint for joint in own if joint.kind != "free"]
     return max(np.maximum(run.q[:, j.q_slice] - j.upper, j.lower - run.q[:, j.q_slice]).max() for j in hinges)
 
 

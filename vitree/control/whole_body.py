@@ -16,6 +16,7 @@ from vitree.control.priorities import INFEASIBLE, NONE, OPTIMAL, daqp_module
 from vitree.control.tasks import COM, ORIENTATION, POSE, POSITION, POSTURE, KinematicTask
 from vitree.errors import InputError, ModelError
 from vitree.mechanism.drives import Drive
+from vitree.mechanism.flat import limits_of
 from vitree.model.dynamics import refuse_rolling
 from vitree.model.model import Model
 from vitree.spatial.rotations import cross, hat
@@ -175,6 +176,11 @@ class WholeBodyControl:
     contacts : sequence of SupportContact
     effort_limits : bool
         Whether limits of joints' efforts hold.
+    position_limits : bool
+        Whether joints of one coordinate stay within their limits of position: the distance from a limit falls no
+        faster than a critically damped spring would let it.
+    limit_rate : float [1/s]
+        The rate of that spring, the root of its stiffness.
     contact_weight : float [-]
         Of accelerations of contacts, beside the weights of tasks, where they cannot hold as equations: limits of torque
         or friction do not allow it, or contacts contradict each other. ``slip`` of the result tells what is left.
@@ -196,7 +202,8 @@ class WholeBodyControl:
 
     def __init__(
         self, model: Model, tasks: Iterable[AccelerationTask], contacts: Iterable[SupportContact] = (), *,
-        effort_limits: bool = True, contact_weight: float = 30.0, force_weight: float = 1e-3,
+        effort_limits: bool = True, position_limits: bool = True, limit_rate: float = 20.0,
+        contact_weight: float = 30.0, force_weight: float = 1e-3,
     ):  # fmt: skip
         self.model = of_kind(model, Model, "model", "a Model")
         self._require_plain()
@@ -207,13 +214,18 @@ class WholeBodyControl:
                               for each in given)  # fmt: skip
         if not self.tasks:
             raise InputError("tasks", tasks, "are none; give one at least, such as a posture")
-        if not isinstance(plain_scalar(effort_limits), bool):
-            raise InputError("effort_limits", effort_limits, "must be True or False")
-        weights = real(contact_weight), real(force_weight)
-        for name, number in zip(("contact_weight", "force_weight"), weights, strict=True):
+        for name, value in (("effort_limits", effort_limits), ("position_limits", position_limits)):
+            if not isinstance(plain_scalar(value), bool):
+                raise InputError(name, value, "must be True or False")
+        self._contact_weight, self._force_weight = real(contact_weight), real(force_weight)
+        self._limit_rate = real(limit_rate)
+        for name, number in (("contact_weight", self._contact_weight), ("force_weight", self._force_weight),
+                             ("limit_rate", self._limit_rate)):  # fmt: skip
             if not 0 < number < math.inf:
                 raise InputError(name, number, "must be positive")
-        self._contact_weight, self._force_weight = weights
+        limits = list(limits_of(model.joints, model.constraints)) if position_limits else []
+        self._limited = np.array([row[1] for row in limits], int), np.array([row[2] for row in limits], int)
+        self._ends = np.array([row[3] for row in limits]), np.array([row[4] for row in limits])
         self._prepare(bool(effort_limits))
 
     def __repr__(self) -> str:
@@ -259,6 +271,7 @@ class WholeBodyControl:
         low, high, own = self._low, self._high, slice(n + m, n + m + n)
         low[own], high[own] = self._least - h, self._most - h
         low[n + m + n :] = high[n + m + n :] = self._contact_b
+        self._fill_limits(q, v)
         np.clip(low, -NONE, NONE, out=low)
         np.clip(high, -NONE, NONE, out=high)
         x = self._solved(len(low))
@@ -395,6 +408,17 @@ class WholeBodyControl:
             np.multiply(J, w[:, None], out=self._A[at:end])
             self._b[at:end] = w * wanted
             at = end
+
+    def _fill_limits(self, q: np.ndarray, v: np.ndarray) -> None:
+        """Bounds of accelerations: d2x/dt2 + 2 r dx/dt + r^2 x >= 0 for the distance x from a limit."""
+        at_q, at_v = self._limited
+        if not len(at_q):
+            return
+        n, rate = self.model.nv, self._limit_rate
+        self._low[:n], self._high[:n] = -NONE, NONE
+        slowed, square = -2.0 * rate * v[at_v], rate * rate
+        np.maximum.at(self._low, at_v, slowed + square * (self._ends[0] - q[at_q]))
+        np.minimum.at(self._high, at_v, slowed + square * (self._ends[1] - q[at_q]))
 
     def _fill_contacts(self) -> np.ndarray:
         at, first = 0, len(self.tasks)
