@@ -1,4 +1,4 @@
-"""Optimal control of vehicles (DMOC) and of robots, and regulators of robots."""
+"""Optimal control of vehicles (DMOC) and of robots; regulators, inverse kinematics and torques by tasks of robots."""
 
 from vitree.control.contacts import ContactPhase, PhaseInterval
 from vitree.control.costs import (
