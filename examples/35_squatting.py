@@ -38,8 +38,10 @@ def main() -> vt.Trajectory:
 
     run = vt.simulate(robot, q, duration=PERIOD, dt=DT, control=vt.Controller(torque, DT), wrenches=[PUSH])
     c, soles = robot.center_of_mass(run.q), np.stack([robot.frame_pose(s, run.q)[:, :3, 3] for s in SOLES])
-    print(f"the center of mass goes {np.ptp(c[:, 2]):.3f} m down and up, {1e3 * np.ptp(c[:, 1]):.0f} mm aside when "
-          f"pushed, and ends {1e3 * np.abs(c[-1] - high).max():.0f} mm off; feet move {np.ptp(soles, 1).max():.0e} m")
+    print(
+        f"the center of mass goes {np.ptp(c[:, 2]):.3f} m down and up, {1e3 * np.ptp(c[:, 1]):.0f} mm aside when "
+        f"pushed, and ends {1e3 * np.abs(c[-1] - high).max():.0f} mm off; feet move {np.ptp(soles, 1).max():.0e} m"
+    )
     return run
 
 

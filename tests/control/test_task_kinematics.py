@@ -102,6 +102,14 @@ def test_poses_within_reach_are_found(robot):
         assert all(joint.lower[0] <= found.q[joint.q_slice] <= joint.upper[0] for joint in model.joints)
 
 
+@pytest.mark.parametrize("priority", [1, 2])
+def test_gains_do_not_slow_a_solve(priority):
+    model, q = vt.load_urdf(vt.find_robot("ur5")), np.array([0.1, -1.0, 1.2, -0.7, 0.5, 0.2])
+    X = model.frame_pose("tool0", q + 0.1)
+    one, slow = (solve_ik(model, [PoseTask("tool0", X, gain=gain, priority=priority)], q) for gain in (1.0, 0.05))
+    assert one.reached and slow.iterations == one.iterations and np.array_equal(one.q, slow.q)
+
+
 def test_a_target_out_of_reach_is_told_and_the_nearest_point_is_taken():
     model = vt.load_urdf(vt.find_robot("ur5"))
     shoulder = model.frame_pose("upper_arm_link", model.neutral())[:3, 3]

@@ -6,6 +6,7 @@ class TaskRows:
     n: int
     rows: int
     levels: int
+    whole: bool
     lower: memoryview
     upper: memoryview
     def __init__(

@@ -315,9 +315,9 @@ class Tasks:
 
         Notes
         -----
-        Tasks of one priority alone are solved by damped least squares within limits of position, in compiled code: the
-        damping is that of Sugihara 2011. Several priorities, equations and distances are solved by steps as of
-        :meth:`velocity`, with the same damping and without limits of velocity.
+        Gains of tasks do not count here. Tasks of one priority alone are solved by damped least squares within limits
+        of position, in compiled code: the damping is that of Sugihara 2011. Several priorities, equations and distances
+        are solved by steps as of :meth:`velocity`, with the same damping and without limits of velocity.
 
         References
         ----------
@@ -327,9 +327,18 @@ class Tasks:
         if not 0 < near < math.inf:
             raise InputError("tolerance", tolerance, "must be positive")
         most, tries = _count(iterations, "iterations"), _count(attempts, "attempts")
-        model = self.model
-        start = self._clipped(model.validate_configuration(model.start if q is None else q))
+        start = self._clipped(self.model.validate_configuration(self.model.start if q is None else q))
         draws = np.random.default_rng(0) if rng is None else generator(rng)
+        self._core.whole = True  # gains are for loops
+        try:
+            return self._searched(start, draws, near, most, tries)
+        finally:
+            self._core.whole = False
+
+    def _searched(
+        self, start: np.ndarray, draws: np.random.Generator, near: float, most: int, tries: int
+    ) -> IkSolution:
+        model = self.model
         best: tuple[tuple[float, ...], np.ndarray] | None = None
         total = 0
         descend = self._descended if self._plain else self._stepped

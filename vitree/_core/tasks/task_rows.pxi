@@ -59,6 +59,7 @@ cdef class TaskRows:
     cdef int* free                  # (2 n,)
     cdef int more                   # rows of A beyond those of tasks
     cdef int left_free              # columns of Z
+    cdef public bint whole          # steps remove whole errors, whatever the gains are
     cdef readonly object lower      # (n,) bounds of the last step
     cdef readonly object upper
     cdef double* low
@@ -214,6 +215,9 @@ cdef class TaskRows:
                 low, up = slow, fast
             self.low[k], self.up[k] = low, up
 
+    cdef inline double share(self, const Task* t) noexcept nogil:
+        return 1.0 if self.whole else t.gain[0]
+
     cdef double normal(self, int level, double* H, double* g) noexcept nogil:
         # H and g of the weighted squares of a level, by the columns that are not zero; returns half the squares of errors
         cdef const Task* t
@@ -237,13 +241,13 @@ cdef class TaskRows:
                     continue
                 if t.kind == POSTURE_TASK and self.x.m.nmulti == 0:
                     H[r * n + r] += w
-                    g[r] += w * t.gain[0] * s
+                    g[r] += w * self.share(t) * s
                     continue
                 for i in range(t.columns):
                     s = w * J[t.column[i]]
                     if s == 0.0:
                         continue
-                    g[t.column[i]] += s * t.gain[0] * self.e[t.row + r]
+                    g[t.column[i]] += s * self.share(t) * self.e[t.row + r]
                     for j in range(i + 1):
                         H[t.column[i] * n + t.column[j]] += s * J[t.column[j]]
         return half
@@ -288,7 +292,7 @@ cdef class TaskRows:
                 if w == 0.0:
                     continue
                 J, row = self.J + (t.row + r) * n, self.A + rows * free
-                self.b[rows] = -w * (t.gain[0] * self.e[t.row + r] + vt_inner(n, J, self.dq))
+                self.b[rows] = -w * (self.share(t) * self.e[t.row + r] + vt_inner(n, J, self.dq))
                 if free == n:
                     # nothing was used, and Z is the identity
                     for i in range(n):
