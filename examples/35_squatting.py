@@ -4,8 +4,7 @@
 
 Talos (extra `robots`) stands on the corners of its soles. `WholeBodyControl` is asked a thousand times a second for the
 torques that accelerate the center of mass, the trunk and a hand towards their targets, with forces within the friction
-cones of the feet and torques within the limits of the motors. The targets move: down and up, the hand ahead. Nothing
-knows of the push on the trunk.
+cones of the feet and torques within the limits of the motors. The targets move: down and up, the hand ahead.
 """
 
 import numpy as np
@@ -38,10 +37,9 @@ def main() -> vt.Trajectory:
 
     run = vt.simulate(robot, q, duration=PERIOD, dt=DT, control=vt.Controller(torque, DT), wrenches=[PUSH])
     c, soles = robot.center_of_mass(run.q), np.stack([robot.frame_pose(s, run.q)[:, :3, 3] for s in SOLES])
-    print(
-        f"the center of mass goes {np.ptp(c[:, 2]):.3f} m down and up, {1e3 * np.ptp(c[:, 1]):.0f} mm aside when "
-        f"pushed, and ends {1e3 * np.abs(c[-1] - high).max():.0f} mm off; feet move {np.ptp(soles, 1).max():.0e} m"
-    )
+    deep, aside, off, feet = np.ptp(c[:, 2]), np.ptp(c[:, 1]), np.abs(c[-1] - high).max(), np.ptp(soles, 1).max()
+    print(f"the center of mass goes {deep:.3f} m down and up, {1e3 * aside:.0f} mm aside when pushed, and ends "
+          f"{1e3 * off:.0f} mm off; feet move {feet:.0e} m")  # fmt: skip
     return run
 
 
