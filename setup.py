@@ -135,7 +135,7 @@ def modules():
     # no formulas in these
     glue = [core(name, name, 1, ["-O2"]) for name in ("types", "_cpu", "_link")]
     glue.append(core("_cyutility", "_cyutility", 1, ["-O2"], ".c"))
-    return [*made, core("_vehicles", "_vehicles"), core("se3", "se3"), *glue]
+    return [*made, core("_vehicles", "_vehicles"), core("_tasks", "_tasks"), core("se3", "se3"), *glue]
 
 
 # what names a text of the core in another: of Cython, of C, and of C in Cython

@@ -30,6 +30,14 @@ def humanoid(ground: vt.Ground) -> tuple[vt.Model, tuple[str, str], dict[str, fl
     return tree.compile().with_drives(dict.fromkeys(strong, STRONG) | {"*": WEAK}), soles, posture
 
 
+def half_sitting(robot: vt.Model) -> np.ndarray:
+    """Return the configuration of Talos with its knees bent and its grippers open."""
+    q = robot.neutral()
+    for joint, angle in (HALF_SITTING | dict.fromkeys(("gripper_left_joint", "gripper_right_joint"), -0.5)).items():
+        q[robot.joint(joint).q_slice] = angle
+    return q
+
+
 def on_left_foot(robot: vt.Model, sideways: float, forward: float) -> np.ndarray:
     """Return Talos with its right foot lifted and its left sole flat on the ground, leaning by two angles [rad]."""
     q = robot.neutral()

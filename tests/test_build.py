@@ -38,7 +38,7 @@ def test_the_widths_to_build_can_be_chosen(asked, built):
     """One lane is always built; the longest module is begun first."""
     done = modules(asked)
     names = done.stdout.split()
-    assert set(names) == built | {"_vehicles", "se3", "types", "_cyutility", "_cpu", "_link"}, done.stderr
+    assert set(names) == built | {"_vehicles", "_tasks", "se3", "types", "_cyutility", "_cpu", "_link"}, done.stderr
     assert names[0].startswith("_x1")
 
 

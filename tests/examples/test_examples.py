@@ -338,6 +338,21 @@ def robot_and_things(run, text):
     assert -run.contacts.gap.min() < 1e-9 and run.q[:, model.joint("box").q_slice][:, 2].max() > 0.7
 
 
+def retargeting(run, text):
+    """Feet, pelvis and hands are where the skeleton's are, feet stand still, and it gets ahead."""
+    feet, pelvis, hands = (float(re.search(rf"{name} (?:off by )?(\S+) mm", text)[1]) for name in (
+        "feet", "pelvis", "hands"))  # fmt: skip
+    slip, ahead = (float(re.search(rf"(\S+) {unit}", text)[1]) for unit in ("mm/s", r"m\n"))
+    assert feet < 1 and pelvis < 5 and hands < 5 and slip < 30 and ahead > 2.2
+
+
+def squatting(run, text):
+    """It squats and comes up again, is pushed aside by little, and its feet stay."""
+    deep, aside, off, feet = (float(x) for x in re.search(
+        r"goes (\S+) m down and up, (\S+) mm aside.* ends (\S+) mm off; feet move (\S+) m", text).groups())  # fmt: skip
+    assert deep > 0.1 and 1 < aside < 20 and off < 15 and feet < 1e-9
+
+
 def rolling(run, text):
     """The car is as the vehicle is, to the order of the steps, and does not slip."""
     way, apart, slip = (float(re.search(rf"(\S+) {unit}", text)[1]) for unit in ("m\n", "mm", "m/s"))
@@ -349,7 +364,10 @@ def rolling(run, text):
 
 def beyond_limits(run):
     """How far joints of a run are beyond their limits [rad]."""
-    hinges = [joint for joint in run.system.joints if joint.kind != "free"]
+    model = run.system
+    # without a coordinate of its own a joint has that of its leader
+    own = [joint for joint in model.joints if model.full is model or joint.mimic is None]
+    hinges = [joint for joint in own if joint.kind != "free"]
     return max(np.maximum(run.q[:, j.q_slice] - j.upper, j.lower - run.q[:, j.q_slice]).max() for j in hinges)
 
 

@@ -1,4 +1,4 @@
-"""Optimal control of vehicles (DMOC) and of robots, and regulators of robots."""
+"""Optimal control of vehicles (DMOC) and of robots; regulators, inverse kinematics and torques by tasks of robots."""
 
 from vitree.control.contacts import ContactPhase, PhaseInterval
 from vitree.control.costs import (
@@ -20,6 +20,18 @@ from vitree.control.lqr import Regulator, lqr, tvlqr
 from vitree.control.robots import MotionPlan, MotionProblem
 from vitree.control.shooting import ProjectionNewton, ShootingSolution, optimize_motion
 from vitree.control.solvers import TranscriptionSolution, solve
+from vitree.control.task_kinematics import DistanceLimit, IkSolution, Tasks, solve_ik
+from vitree.control.tasks import (
+    CenterOfMassTask,
+    CouplingTask,
+    DampingTask,
+    KinematicTask,
+    LookAtTask,
+    OrientationTask,
+    PoseTask,
+    PositionTask,
+    PostureTask,
+)
 from vitree.control.transcription import TranscriptionProblem
 from vitree.control.vehicles import (
     BoxObstacle,
@@ -30,25 +42,39 @@ from vitree.control.vehicles import (
     SphereObstacle,
     replay,
 )
+from vitree.control.whole_body import AccelerationTask, BodyForces, SupportContact, WholeBodyControl
 
 __all__ = [
+    "AccelerationTask",
+    "BodyForces",
     "BoxObstacle",
     "CarDynamics",
+    "CenterOfMassTask",
     "ContactPhase",
     "ControlProblem",
+    "CouplingTask",
     "CylinderObstacle",
+    "DampingTask",
+    "DistanceLimit",
     "Dynamics",
     "EffortCost",
     "FrameCost",
     "HalfSpaceObstacle",
+    "IkSolution",
+    "KinematicTask",
+    "LookAtTask",
     "MomentumCost",
     "MotionPlan",
     "MotionProblem",
+    "OrientationTask",
     "PathConstraint",
     "PhaseInterval",
     "Plan",
+    "PoseTask",
     "PositionCost",
+    "PositionTask",
     "PostureCost",
+    "PostureTask",
     "ProjectionNewton",
     "QuadraticCost",
     "Regulator",
@@ -56,16 +82,20 @@ __all__ = [
     "RunningCost",
     "ShootingSolution",
     "SphereObstacle",
+    "SupportContact",
+    "Tasks",
     "TensionCost",
     "TimeCost",
     "TorqueCost",
     "TranscriptionProblem",
     "TranscriptionSolution",
     "VelocityCost",
+    "WholeBodyControl",
     "dynamics_of",
     "lqr",
     "optimize_motion",
     "replay",
     "solve",
+    "solve_ik",
     "tvlqr",
 ]

@@ -335,6 +335,39 @@ def _facing(index: Index, flat: Flat, solids: list[_Solid], poses: np.ndarray) -
     }, np.array(source, np.int32)[open_[overlap]].reshape(-1, 2)  # fmt: skip
 
 
+def distance_pairs(index: Index, flat: Flat, poses: np.ndarray) -> tuple[list[Mapping[str, Any]], np.ndarray]:
+    """Return all convex shapes of a mechanism as the core takes them, and the pairs (n, 2) of int32 that may come near.
+
+    They are those of its contacts, of any two kinds, and the half-spaces of the ground. Left out are the pairs that
+    :func:`candidates_of` leaves out: of one body, of a body and the one that carries it, those of a :class:`NoContact`,
+    and those of one mechanism that overlap at neutral, by the poses (nbody, 3, 4) [m] of the core frames there; and two
+    points.
+    """
+    solids, ground = _placed(index, flat)[3], flat.ground
+    shut, whole = shut_pairs(index, flat), whole_pairs(index, flat)
+    beside, parted = beside_pairs(index, flat), parted_pairs(index, flat)
+    made = [solid for solid, _, _ in solids]
+    body = np.array([solid["body"] for solid in made], int)
+    source = np.array([row for _, row, _ in solids], int)
+    cornered = np.array([shape is None or isinstance(shape, Hull) for _, _, shape in solids], bool)
+    point = np.array([shape is None for _, _, shape in solids], bool)
+    one, other = np.triu_indices(len(made), 1)
+    open_ = ~shut[source[one], source[other]] & ~(point[one] & point[other]) & ((body[one] >= 0) | (body[other] >= 0))
+    near = beside[body[one], body[other]] & ~parted[source[one], source[other]]
+    open_ &= ~(near & cornered[one] & cornered[other])
+    one, other = one[open_], other[open_]
+    one, other = np.where(body[one] >= 0, one, other), np.where(body[one] >= 0, other, one)
+    pairs = np.column_stack([one, other]).astype(np.int32)
+    gaps = np.zeros((len(pairs), 11))
+    if len(pairs):
+        scalar().shape_gaps(ShapeList(made), pairs, _columns(poses), gaps)
+    apart = (gaps[:, 0] > 0) | ~whole[body[one], body[other]] | parted[source[one], source[other]]
+    planes = [] if ground is None else [half_space(plane[:3], plane[3]) for plane in ground.half_spaces]
+    below = [(i, len(made) + k) for i in np.flatnonzero(body >= 0).tolist() for k in range(len(planes))]
+    on_ground = np.array(below, np.int32).reshape(-1, 2)
+    return [*made, *planes], np.ascontiguousarray(np.concatenate([pairs[apart], on_ground]))
+
+
 def _of_meshes(overlap: np.ndarray, pairs: np.ndarray, shapes: list[Shape | None]) -> np.ndarray:
     """Which of pairs (n, 2) overlap, (n,) bool: with all faces of a triangle mesh if with one."""
     mesh = {id(shape): k for k, shape in enumerate(shapes) if isinstance(shape, TriangleMesh)}

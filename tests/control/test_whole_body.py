@@ -1,0 +1,172 @@
+"""Whole-body control: equations of motion, cones, limits; the simulator agrees; accelerations of frames; wrong uses."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+from random_models import random_flat, random_state
+from reduced_models import coupled
+from touching_models import STANDING, standing
+
+import vitree as vt
+from vitree._core._tasks import FrameMotion
+from vitree.control import (
+    AccelerationTask,
+    CenterOfMassTask,
+    LookAtTask,
+    OrientationTask,
+    PoseTask,
+    PositionTask,
+    PostureTask,
+    SupportContact,
+    WholeBodyControl,
+)
+
+pytest.importorskip("daqp")
+
+
+@functools.cache
+def robot():
+    """The G1 flat on its soles, without drives, and a posture."""
+    frames, corners, _ = STANDING["g1"]
+    tree = vt.read_urdf(vt.find_robot("g1"), base="free")
+    tree.contact(vt.Ground(friction=0.7), [vt.Contact(frame, points=corners) for frame in frames])
+    model, q = tree.compile(), standing("g1")[1].copy()
+    for side in ("left", "right"):
+        names = ("hip_pitch", "knee", "ankle_pitch")
+        hip, knee, ankle = (model.joint(f"{side}_{name}_joint").q_slice for name in names)
+        q[ankle] = -q[hip] - q[knee]
+    return model, vt.place_on_ground(model, q)
+
+
+def body(tasks, **more):
+    frames, corners, _ = STANDING["g1"]
+    return WholeBodyControl(robot()[0], tasks, [SupportContact(frame, corners) for frame in frames], **more)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_frames_move_as_the_models_own(seed):
+    rng = np.random.default_rng(seed)
+    if seed % 3 == 2:
+        model, q, v = coupled(seed)[:3]
+    else:
+        flat = random_flat(rng, nbody=7, base=("fixed", "free")[seed % 2])
+        model, (q, v) = vt.Model(flat), random_state(flat, rng)
+    names, full, n = model.frame_names[::2], model.full, model.nv
+    places = [full.index.place(name) for name in names]
+    follow = model._followers
+    lead, factor = (np.arange(n), np.ones(n)) if follow is None else (follow.lead_v, follow.gain_v)
+    motion = FrameMotion(full.core, [(b, np.concatenate([E.T.ravel(), p])) for b, E, p in places],
+                         lead.astype(np.int32), np.array(factor, float), n)  # fmt: skip
+    k = len(names)
+    X, J, twist, bias = np.zeros((k, 3, 4)), np.zeros((k, 6, n)), np.zeros((k, 6)), np.zeros((k, 6))
+    com, Jcom = np.zeros((3, 3)), np.zeros((3, n))
+    motion.evaluate(model.expand(q), model.expand_velocity(v), X, J, twist, bias, com, Jcom)
+    for i, name in enumerate(names):
+        np.testing.assert_allclose(X[i], model.frame_pose(name, q)[:3], atol=1e-13)
+        np.testing.assert_allclose(J[i], model.frame_jacobian(name, q), atol=1e-13)
+        np.testing.assert_allclose(twist[i], model.frame_velocity(name, q, v), atol=1e-12)
+        np.testing.assert_allclose(bias[i], model.frame_acceleration(name, q, v, np.zeros(n)), atol=1e-11)
+    h = 1e-4
+    after, before = (model.center_of_mass(model.integrate(q, s * h * v)) for s in (1, -1))
+    np.testing.assert_allclose(com[0], model.center_of_mass(q), atol=1e-13)
+    np.testing.assert_allclose(com[1], (after - before) / (2 * h), atol=1e-6)
+    np.testing.assert_allclose(com[1], Jcom @ v, atol=1e-12)
+    # along v held in the axes of the bodies the coordinates do not accelerate
+    np.testing.assert_allclose(com[2], (after - 2 * com[0] + before) / h**2, atol=1e-5)
+
+
+def some_tasks(model, q):
+    return [AccelerationTask(CenterOfMassTask(model.center_of_mass(q) + np.array([0.01, 0.02, -0.03]))),
+            AccelerationTask(OrientationTask("torso_link").hold(model, q)),
+            AccelerationTask(PositionTask("left_wrist_yaw_link").hold(model, q), stiffness=200.0),
+            AccelerationTask(PostureTask(q, weight=0.05))]  # fmt: skip
+
+
+def test_torques_forces_and_accelerations_satisfy_the_equations_of_motion():
+    model, q = robot()
+    rng = np.random.default_rng(0)
+    control = body(some_tasks(model, q))
+    q = model.integrate(q, 0.05 * rng.standard_normal(model.nv))
+    v = 0.2 * rng.standard_normal(model.nv)
+    found = control.solve(q, v)
+    generalized = np.zeros(model.nv)
+    for contact, forces in zip(control.contacts, found.forces, strict=True):
+        X, J = model.frame_pose(contact.frame, q), model.frame_jacobian(contact.frame, q)
+        for point, force in zip(contact.points, forces, strict=True):
+            generalized += J.T @ np.concatenate([np.cross(X[:3, :3] @ point, force), force])
+            assert force[2] >= -1e-6 and np.linalg.norm(force[:2]) <= 0.7 * force[2] + 1e-6
+    left = model.rnea(q, v, found.acceleration) + model.damping * v - found.torque - generalized
+    assert np.abs(left).max() < 1e-9 and not found.torque[:6].any()
+    effort = np.concatenate([joint.effort for joint in model.joints])[6:]
+    assert (np.abs(found.torque[6:]) <= effort * (1 + 1e-9)).all()
+
+
+def test_the_simulator_accelerates_as_the_program_says():
+    model, q = robot()
+    control = body(some_tasks(model, q))
+    found = control.solve(q, np.zeros(model.nv))
+    assert np.abs(found.acceleration).max() > 1.0 and found.slip < 1e-4
+    there = model.forward_dynamics(q, np.zeros(model.nv), found.torque)
+    np.testing.assert_allclose(there.acceleration, found.acceleration, atol=1e-4)
+
+
+def test_tasks_that_agree_get_their_accelerations():
+    model, q = robot()
+    com = CenterOfMassTask(model.center_of_mass(q) + np.array([0.0, 0.01, -0.02]))
+    ahead = np.array([0.1, 0.0, 0.2])
+    wanted = [AccelerationTask(com, stiffness=50.0, damping=5.0, acceleration=ahead),
+              AccelerationTask(PostureTask(q, weight=1e-4))]  # fmt: skip
+    v = model.project_velocity(q, np.zeros(model.nv))
+    found = body(wanted).solve(q, v)
+    J = np.concatenate([model.frame_jacobian(name, q) for name in STANDING["g1"][0]])
+    assert np.abs(J @ found.acceleration).max() < 1e-3
+    h = 1e-5
+    after, before = (model.center_of_mass(model.integrate(q, s * h * found.acceleration)) for s in (1, -1))
+    np.testing.assert_allclose((after - before) / (2 * h), ahead + 50.0 * np.array([0, 0.01, -0.02]), atol=1e-3)
+
+
+def test_limits_of_torque_and_of_friction_are_met_where_more_is_wanted():
+    model, q = robot()
+    jump = [AccelerationTask(CenterOfMassTask(model.center_of_mass(q) + np.array([3.0, 0, 1.0]))),
+            AccelerationTask(PostureTask(q, weight=0.01))]  # fmt: skip
+    found = body(jump).solve(q, np.zeros(model.nv))
+    effort = np.concatenate([joint.effort for joint in model.joints])[6:]
+    assert np.isclose(np.abs(found.torque[6:]), effort).any() and (np.abs(found.torque[6:]) <= effort + 1e-6).all()
+    free = body(jump, effort_limits=False).solve(q, np.zeros(model.nv))
+    assert (np.abs(free.torque[6:]) > effort + 1).any()
+
+
+def test_joints_are_braked_before_their_limits():
+    arm = vt.load_urdf(vt.find_robot("ur5"), gravity=(0, 0, 0))
+    beyond = np.array([joint.upper[0] + 1.0 for joint in arm.joints])
+    control = WholeBodyControl(arm, [AccelerationTask(PostureTask(beyond), stiffness=25.0)], effort_limits=False)
+    run = vt.simulate(arm, beyond - 2.5, duration=1.5, dt=2e-3, control=vt.Controller(control, 2e-3))
+    left = beyond - 1.0 - run.q
+    assert left.min() > 0 and left[-1].max() < 1e-2  # without, they would be 1 rad beyond
+
+
+def test_errors_name_what_is_wrong():
+    model, q = robot()
+    v = np.zeros(model.nv)
+    task = AccelerationTask(PostureTask(q))
+    four_bar = vt.Tree("loop")
+    four_bar.world.add(vt.ry("a"), vt.tx(1.0), vt.body("b", 1.0))
+    four_bar.world.add(vt.ry("c"), vt.tx(1.0), vt.body("d", 1.0))
+    four_bar.constrain(vt.Distance("b", "d", 0.5))
+    for call, text in (
+        (lambda: body([]), "one at least"),
+        (lambda: AccelerationTask(LookAtTask("pelvis", (1, 0, 0))), "no law"),
+        (lambda: AccelerationTask(PoseTask("pelvis", relative_to="torso_link")), "another frame"),
+        (lambda: AccelerationTask(PostureTask(q), stiffness=np.nan), "stiffness"),
+        (lambda: SupportContact("pelvis", [(0, 0)]), "points"),
+        (lambda: SupportContact("pelvis", [(0, 0, 0)], normal=(0, 0, 0)), "normal"),
+        (lambda: WholeBodyControl(model, [task], [SupportContact("foot", (0, 0, 0))]), 'no frame "foot"'),
+        (lambda: WholeBodyControl(model, [AccelerationTask(PoseTask("pelvis"))]).solve(q, v), "no target"),
+        (lambda: body([task]).solve(q, np.full(model.nv, np.nan)), "finite"),
+        (lambda: WholeBodyControl(four_bar.compile(), [AccelerationTask(PostureTask([0, 0]))]), "has constraints"),
+    ):
+        with pytest.raises(vt.VitreeError, match=text):
+            call()
