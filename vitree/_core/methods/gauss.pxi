@@ -48,6 +48,23 @@ cdef struct GaussTurn:      # of several coordinates: where the chart begins and
     double z1[3]
     double middle[4]
 
+cdef enum:
+    PAIRS = 3               # passes that are combined to the next correction
+    OTHERS = PAIRS - 1
+    MOST_BLOCKS = 8
+
+cdef struct Mixing:         # Anderson's method: corrections d and residuals r = M d of passes; V came to its point by u
+    int count               # of pairs: changes of d and r from pass to pass, and of V + d, orthogonal in M
+    int next                # to be replaced
+    bint known              # there is a previous pass
+    double size[PAIRS]      # d.r
+    vt_real* d              # (PAIRS, n) with n = (nv, lanes)
+    vt_real* r
+    vt_real* s
+    vt_real* last_d         # (n,) of the previous pass
+    vt_real* last_r
+    vt_real* u
+
 cdef struct GaussStep:
     const vt_model* m
     const double* below     # (nbody,) [kg] mass of the subtree
@@ -89,6 +106,7 @@ cdef struct GaussStep:
     vt_real* n
     vt_real* extra          # (nv, lanes) terms of the factors beside the inertias, or NULL
     vt_real* norm           # (2, lanes) r.dV and P.V
+    Mixing mixing
     GaussTurn* turn         # (nmulti,)
     GaussBody* body         # (blocks, nbody)
     GaussInertia* inertia   # (nbody,)
@@ -110,6 +128,8 @@ cdef struct GaussKernels:   # functions of a module for the stepper
     GaussKernel factor
     GaussKernel solve
     GaussKernel correct
+    GaussRounds turn
+    GaussKernel combine
 
 cdef GaussKernels gauss_offered
 
@@ -255,36 +275,31 @@ cdef void gauss_extrapolate(GaussStep* step) noexcept nogil:
 cdef void gauss_place(GaussStep* step, int rounds) noexcept nogil:
     # Q_i = q0 + h sum a_ij V_j, and of several coordinates q1 = q0 + h sum b_j V_j
     cdef int i
-    gauss_lines(step, step.line_q, step.q, step.V, step.Q)
-    gauss_ends(step, True, step.q, step.V, step.q2)
+    gauss_lines(step)
     for i in range(step.m.nbody if step.m.nmulti else 0):
         if joint_multi(&step.m.body[i]):
+            gauss_ends(step, &step.m.body[i], step.m.body[i].iq, step.q, step.V, step.q2)
             gauss_turn(step, &step.m.body[i], rounds)
 
 
-cdef void gauss_ends(const GaussStep* step, bint of_q, const double* start, const vt_real* rate, double* end) noexcept nogil:
-    # start + h sum b_j rate_j of coordinates along lines, of joints that have several
-    cdef const vt_body* b
-    cdef int i, k, at
-    for i in range(step.m.nbody if step.m.nmulti else 0):
-        b = &step.m.body[i]
-        if not joint_multi(b):
-            continue
-        at = b.iq if of_q else b.iv
-        for k in range(turn_at(b)):
-            end[at + k] = start[at + k] + gauss_sum(step, step.hb, rate + (b.iv + k) * gauss_blocks(step))
+cdef inline void gauss_ends(const GaussStep* step, const vt_body* b, int at, const double* start, const vt_real* rate,
+                            double* end) noexcept nogil:
+    # start + h sum b_j rate_j of the coordinates along lines of a joint that has several, from the entry `at`
+    cdef int k
+    for k in range(turn_at(b)):
+        end[at + k] = start[at + k] + gauss_sum(step, step.hb, rate + (b.iv + k) * gauss_blocks(step))
 
 
-cdef void gauss_lines(const GaussStep* step, const int* at, const double* start, const vt_real* rate,
-                      vt_real* out) noexcept nogil:
-    # start + h sum a_ij rate_j of the coordinates along lines, at[k] of them in start and out
+cdef void gauss_lines(GaussStep* step) noexcept nogil:
+    # of the coordinates along lines
     cdef const vt_real* A = step.hA
+    cdef const int* iq = step.line_q
     cdef const int* iv = step.line_v
     cdef int k, block, lines = step.lines, stages = step.stages, blocks = gauss_blocks(step)
     for k in range(lines):
         for block in range(blocks):
-            out[at[k] * blocks + block] = vt_set1(start[at[k]]) + gauss_mixed(stages, blocks, A + block,
-                                                                             <const double*>(rate + iv[k] * blocks))
+            step.Q[iq[k] * blocks + block] = vt_set1(step.q[iq[k]]) + gauss_mixed(
+                stages, blocks, A + block, <const double*>(step.V + iv[k] * blocks))
 
 
 cdef void gauss_turn(GaussStep* step, const vt_body* b, int rounds) noexcept nogil:
@@ -321,11 +336,18 @@ cdef void gauss_turn(GaussStep* step, const vt_body* b, int rounds) noexcept nog
 cdef void gauss_balance(GaussStep* step, int rounds) noexcept nogil:
     # P_i = p0 + h sum a_ij F_j, and of several coordinates p1 = p0 + h sum b_j F_j
     cdef int i
-    gauss_lines(step, step.line_v, step.p, step.F, step.P)
-    gauss_ends(step, False, step.p, step.F, step.p2)
-    for i in range(step.m.nbody if step.m.nmulti else 0):
-        if joint_multi(&step.m.body[i]):
-            gauss_balance_turn(step, &step.m.body[i], rounds)
+    for i in range(step.m.nbody):
+        gauss_balance_body(step, &step.m.body[i], rounds)
+
+
+cdef inline void gauss_balance_body(GaussStep* step, const vt_body* b, int rounds) noexcept nogil:
+    cdef int i, block, blocks = gauss_blocks(step)
+    for i in range(b.iv, b.iv + straight(b)):
+        for block in range(blocks):
+            step.P[i * blocks + block] = vt_set1(step.p[i]) + gauss_mix(step, step.hA, step.F + i * blocks, block)
+    if joint_multi(b):
+        gauss_ends(step, b, b.iv, step.p, step.F, step.p2)
+        gauss_balance_turn(step, b, rounds)
 
 
 cdef void gauss_balance_turn(GaussStep* step, const vt_body* b, int rounds) noexcept nogil:
@@ -391,14 +413,36 @@ cdef void gauss_sweep(GaussStep* step) noexcept nogil:
     cdef const vt_real* v = gauss_take(step.V, m.nv, blocks, step.room + blocks * m.nq)
     for i in range(m.nbody):
         for block in range(blocks):
-            gauss_sweep_out(step, i, q + block * m.nq, v + block * m.nv, step.body + block * m.nbody, step.P + block,
-                            blocks)
+            gauss_sweep_out(step, i, block, q + block * m.nq, v + block * m.nv)
     for i in range(m.nbody - 1, -1, -1):
         for block in range(blocks):
-            gauss_sweep_in(step, i, q + block * m.nq, v + block * m.nv, step.body + block * m.nbody, step.F + block,
-                           step.Pi + block, blocks)
+            gauss_sweep_in(step, i, block, q + block * m.nq, v + block * m.nv, True)
     for i in range(step.floating):
         gauss_place_root(step, step.floats[i])
+
+
+cdef void gauss_turn_pass(GaussStep* step, int rounds) noexcept nogil:
+    # sweep, balance and correction, without forces of loads: on the way to the root a body's momenta are corrected as
+    # soon as they are known. Of floating trees, what gravity needs is left out
+    cdef const vt_model* m = step.m
+    cdef int i, block, blocks = gauss_blocks(step)
+    cdef const vt_real* q = gauss_take(step.Q, m.nq, blocks, step.room)
+    cdef const vt_real* v = gauss_take(step.V, m.nv, blocks, step.room + blocks * m.nq)
+    cdef vt_real* r = step.r if blocks == 1 else step.room + blocks * (m.nq + m.nv)
+    gauss_respond_begin(step)
+    for i in range(m.nbody):
+        for block in range(blocks):
+            gauss_sweep_out(step, i, block, q + block * m.nq, v + block * m.nv)
+    for i in range(m.nbody - 1, -1, -1):
+        for block in range(blocks):
+            gauss_sweep_in(step, i, block, q + block * m.nq, v + block * m.nv, False)
+        gauss_balance_body(step, &m.body[i], rounds)
+        for block in range(blocks):
+            gauss_remainder(step, &m.body[i], block, r + block * m.nv)
+            gauss_respond_in(&m.body[i], step.factor + block * m.nbody, i, step.multi + block * m.nmulti,
+                             r + block * m.nv)
+    gauss_respond_end(step, r, step.dV if blocks == 1 else step.room)
+    gauss_apply(step, step.dV if blocks == 1 else step.room)
 
 
 cdef inline void gauss_place_root(GaussStep* step, int i) noexcept nogil:
@@ -478,27 +522,31 @@ cdef void gauss_gather(const vt_model* m, const double* below, const vt_real* q,
             up.h = add(up.h, axpy(vt_set1(below[i]), s.p, mul(s.R, s.h)))
 
 
-cdef inline void gauss_sweep_out(const GaussStep* step, int i, const vt_real* q, const vt_real* v,
-                                 GaussBody* body, const vt_real* P, int blocks) noexcept nogil:
+cdef inline void gauss_sweep_out(const GaussStep* step, int i, int block, const vt_real* q,
+                                 const vt_real* v) noexcept nogil:
     # root to leaves: twist and gravity; h = m c, n = I w + h x u, f = w x h + m u
     cdef const vt_body* b = &step.m.body[i]
+    cdef GaussBody* body = step.body + block * step.m.nbody
     cdef GaussBody* s = &body[i]
     cdef GaussBody* up
     cdef Vec3 w, u, whole
+    cdef int blocks = gauss_blocks(step)
     joint_pose(b, q, &s.R, &s.p)
     if b.parent < 0:
         w = zero3()
         u = zero3()
-        s.g = zero3() if joint_floats(b) else tmul(s.R, constant3(step.m.g))
+        if step.root[i] < 0:
+            s.g = tmul(s.R, constant3(step.m.g))
     else:
         up = &body[b.parent]
         w = tmul(s.R, up.w)
         u = tmul(s.R, add(up.u, cross(up.w, s.p)))
-        s.g = tmul(s.R, up.g)
+        if step.root[i] < 0:
+            s.g = tmul(s.R, up.g)
     if joint_multi(b):
         whole = zero3()
         if joint_floats(b) and b.parent < 0:
-            whole = scale(vt_set1(1.0 / step.below[i]), gauss_load3(P + b.iv * blocks, blocks))
+            whole = scale(vt_set1(1.0 / step.below[i]), gauss_load3(step.P + b.iv * blocks + block, blocks))
         gauss_add_motion(b, q, v, whole, &w, &u)
     else:
         joint_add_own(b, v[b.iv], &w, &u)
@@ -509,24 +557,33 @@ cdef inline void gauss_sweep_out(const GaussStep* step, int i, const vt_real* q,
     s.f = add(cross(w, s.h), scale(vt_set1(b.mass), u))
 
 
-cdef inline void gauss_sweep_in(const GaussStep* step, int i, const vt_real* q, const vt_real* v, GaussBody* body,
-                                vt_real* F, vt_real* Pi, int blocks) noexcept nogil:
+cdef inline void gauss_sweep_in(const GaussStep* step, int i, int block, const vt_real* q, const vt_real* v,
+                                bint moments) noexcept nogil:
     # leaves to root, of the subtree: F = S^T (h x g - w_p x n - u_p x f, m g - w_p x f), Pi = S^T (n, f). Along the axis
-    # of one coordinate the twist before the joint, (w_p, u_p), may be that behind it
+    # of one coordinate the twist before the joint, (w_p, u_p), may be that behind it. Floating trees have g = 0, and h
+    # only if `moments`
     cdef const vt_model* m = step.m
     cdef const vt_body* b = &m.body[i]
+    cdef GaussBody* body = step.body + block * m.nbody
     cdef GaussBody* s = &body[i]
     cdef GaussBody* up
+    cdef int blocks = gauss_blocks(step)
+    cdef vt_real* F = step.F + block
+    cdef vt_real* Pi = step.Pi + block
     cdef vt_real total = vt_set1(step.below[i]), force
+    cdef bint falls = step.root[i] >= 0
     if joint_multi(b):
-        gauss_project(step, b, s, total, q, v, F, Pi, blocks)
+        gauss_project(step, b, s, total, falls, q, v, F, Pi, blocks)
     else:
         force = vt_set1(0.0)
         if b.kind != PRISMATIC:
-            force = ((s.h.x * s.g.y - s.h.y * s.g.x) - (s.w.x * s.n.y - s.w.y * s.n.x)
-                     - (s.u.x * s.f.y - s.u.y * s.f.x))
+            if not falls:
+                force = s.h.x * s.g.y - s.h.y * s.g.x
+            force = force - (s.w.x * s.n.y - s.w.y * s.n.x) - (s.u.x * s.f.y - s.u.y * s.f.x)
         if b.kind != REVOLUTE:
-            force = force + slide_share(b) * (total * s.g.z - (s.w.x * s.f.y - s.w.y * s.f.x))
+            if not falls:
+                force = force + slide_share(b) * (total * s.g.z)
+            force = force - slide_share(b) * (s.w.x * s.f.y - s.w.y * s.f.x)
         if m.damped:
             force = force - vt_set1(m.damping[b.iv]) * v[b.iv]
         if m.rubbing:
@@ -541,7 +598,8 @@ cdef inline void gauss_sweep_in(const GaussStep* step, int i, const vt_real* q, 
     if b.parent >= 0:
         up = &body[b.parent]
         hand_down(mul(s.R, s.n), mul(s.R, s.f), s.p, &up.n, &up.f)
-        up.h = add(up.h, axpy(total, s.p, mul(s.R, s.h)))
+        if moments or not falls:
+            up.h = add(up.h, axpy(total, s.p, mul(s.R, s.h)))
 
 
 cdef inline vt_real slide_share(const vt_body* b) noexcept nogil:
@@ -581,7 +639,7 @@ cdef inline Vec3 gauss_joint_force(const GaussStep* step, int iv, Vec3 rate) noe
     return f
 
 
-cdef inline void gauss_project(const GaussStep* step, const vt_body* b, const GaussBody* s, vt_real total,
+cdef inline void gauss_project(const GaussStep* step, const vt_body* b, const GaussBody* s, vt_real total, bint falls,
                                const vt_real* q, const vt_real* v, vt_real* F, vt_real* Pi, int blocks) noexcept nogil:
     # F and Pi of several coordinates
     cdef int iv = b.iv + turn_at(b)
@@ -598,10 +656,14 @@ cdef inline void gauss_project(const GaussStep* step, const vt_body* b, const Ga
             gauss_store3(Pi + iv * blocks, blocks, s.n)
             return
         u = sub(u, x)
-        force = sub(scale(total, s.g), cross(w, s.f))
+        force = neg(cross(w, s.f))
+        if not falls:
+            force = add(force, scale(total, s.g))
         force = add(force, gauss_joint_force(step, b.iv, x))
         gauss_store3(F + b.iv * blocks, blocks, mul(R, force))
-    force = sub(sub(cross(s.h, s.g), cross(w, s.n)), cross(u, s.f))
+    force = neg(add(cross(w, s.n), cross(u, s.f)))
+    if not falls:
+        force = add(force, cross(s.h, s.g))
     gauss_store3(F + iv * blocks, blocks, add(force, gauss_joint_force(step, iv, load3(v + iv))))
     gauss_store3(Pi + iv * blocks, blocks, s.n)
 
@@ -704,23 +766,33 @@ cdef void gauss_solve(GaussStep* step) noexcept nogil:
 
 
 cdef void gauss_correct(GaussStep* step) noexcept nogil:
-    # r = P - Pi, dV = M^-1 r, V += dV; norm: r.dV and P.V. For floating trees P' = 0 is the relative momentum
+    # r = P - Pi, dV = M^-1 r, V += dV; norm: r.dV and P.V
     cdef const vt_model* m = step.m
-    cdef int i, k, at, block, blocks = gauss_blocks(step), nv = step.m.nv
-    cdef vt_real* r = step.room
-    cdef vt_real* out = step.room + blocks * nv
-    cdef vt_real change, size
-    for i in range(m.nbody if m.nlocked else 0):
-        if m.body[i].locked:
-            for block in range(blocks):
-                at = m.body[i].iv * blocks + block
-                step.P[at] = step.Pi[at]
-    for k in range(nv):
+    cdef int i, block, blocks = gauss_blocks(step)
+    cdef vt_real* r = step.r if blocks == 1 else step.room
+    cdef vt_real* out = step.dV if blocks == 1 else step.room + blocks * m.nv
+    for i in range(m.nbody):
         for block in range(blocks):
-            at = k * blocks + block
-            step.r[at] = vt_set1(step.relative[k]) * step.P[at] - step.Pi[at]
-            r[block * nv + k] = step.r[at]
+            gauss_remainder(step, &m.body[i], block, r + block * m.nv)
     gauss_respond(step, r, out)
+    gauss_apply(step, out)
+
+
+cdef inline void gauss_remainder(GaussStep* step, const vt_body* b, int block, vt_real* r) noexcept nogil:
+    # r = P - Pi of a body's coordinates. For floating trees P' = 0 is the relative momentum
+    cdef int k, at, blocks = gauss_blocks(step)
+    for k in range(b.iv, b.iv + b.nv):
+        at = k * blocks + block
+        if b.locked:
+            step.P[at] = step.Pi[at]
+        step.r[at] = vt_set1(step.relative[k]) * step.P[at] - step.Pi[at]
+        r[k] = step.r[at]
+
+
+cdef inline void gauss_apply(GaussStep* step, const vt_real* out) noexcept nogil:
+    # dV and V += dV, from blocks of dV; the norm
+    cdef int k, at, block, blocks = gauss_blocks(step), nv = step.m.nv
+    cdef vt_real change, size
     for block in range(blocks):
         change = vt_set1(0.0)
         size = vt_set1(0.0)
@@ -734,17 +806,130 @@ cdef void gauss_correct(GaussStep* step) noexcept nogil:
         step.norm[blocks + block] = size
 
 
+cdef inline double gauss_total(int lanes, const vt_real* x) noexcept nogil:
+    # the sum over lanes, in their order
+    cdef int i
+    cdef const double* of_lane = <const double*>x
+    cdef double total = of_lane[0]
+    for i in range(1, lanes):
+        total += of_lane[i]
+    return total
+
+
+cdef void gauss_combine(GaussStep* step) noexcept nogil:
+    # V, with dV added, becomes the combination of the recent passes with the smallest correction in the norm of M
+    # (Anderson 1965; Walker & Ni 2011)
+    cdef Mixing* x = &step.mixing
+    cdef int i, j, k, coordinate, count = 0, blocks = gauss_blocks(step), n = step.m.nv * blocks
+    cdef const vt_real* d = step.dV
+    cdef const vt_real* r = step.r
+    cdef vt_real* new_d = x.d + x.next * n
+    cdef vt_real* new_r = x.r + x.next * n
+    cdef vt_real* new_s = x.s + x.next * n
+    cdef const vt_real* at_d[OTHERS]
+    cdef const vt_real* at_r[OTHERS]
+    cdef const vt_real* at_s[OTHERS]
+    cdef double size[OTHERS]
+    cdef double share[PAIRS]
+    cdef vt_real total[MOST_BLOCKS * PAIRS]
+    cdef vt_real part[PAIRS]
+    cdef vt_real norm[MOST_BLOCKS]
+    cdef double least, enough
+    cdef vt_real a, b, c
+    if not x.known:
+        for k in range(n):
+            x.last_d[k], x.last_r[k], x.u[k] = d[k], r[k], d[k]
+        x.known = True
+        return
+    # the other pairs; r itself, with a share of zero, in place of those that there are not
+    for j in range(OTHERS):
+        at_d[j] = at_r[j] = at_s[j] = r
+        size[j] = INFINITY
+    for j in range(x.count):
+        if j != x.next and x.size[j] > 0.0:
+            at_d[count], at_r[count], at_s[count], size[count] = x.d + j * n, x.r + j * n, x.s + j * n, x.size[j]
+            count += 1
+    # the change since the previous pass ..
+    for i in range(blocks):
+        for j in range(PAIRS):
+            part[j] = vt_set1(0.0)
+        for coordinate in range(step.m.nv):
+            k = coordinate * blocks + i
+            a = d[k] - x.last_d[k]
+            b = r[k] - x.last_r[k]
+            new_d[k], new_r[k], new_s[k] = a, b, x.u[k] + a
+            for j in range(OTHERS):
+                part[j] = part[j] + at_r[j][k] * a
+            part[OTHERS] = part[OTHERS] + a * b
+        for j in range(PAIRS):
+            total[j * blocks + i] = part[j]
+    for j in range(PAIRS):
+        share[j] = gauss_total(step.lanes, total + j * blocks)
+    least = 1e-10 * share[OTHERS]
+    for j in range(OTHERS):
+        share[j] = -share[j] / size[j]
+    # .. becomes orthogonal to the others in M
+    for i in range(blocks):
+        for j in range(PAIRS):
+            part[j] = vt_set1(0.0)
+        c = vt_set1(0.0)
+        for coordinate in range(step.m.nv):
+            k = coordinate * blocks + i
+            a, b = new_d[k], new_r[k]
+            for j in range(OTHERS):
+                a = a + share[j] * at_d[j][k]
+                b = b + share[j] * at_r[j][k]
+                new_s[k] = new_s[k] + share[j] * at_s[j][k]
+                part[j] = part[j] + at_d[j][k] * r[k]
+            new_d[k], new_r[k] = a, b
+            part[OTHERS] = part[OTHERS] + a * r[k]
+            c = c + a * b
+        for j in range(PAIRS):
+            total[j * blocks + i] = part[j]
+        norm[i] = c
+    for j in range(PAIRS):
+        share[j] = -gauss_total(step.lanes, total + j * blocks)
+    for j in range(OTHERS):
+        share[j] /= size[j]
+    enough = gauss_total(step.lanes, norm)
+    x.size[x.next] = 0.0
+    if enough > least:
+        x.size[x.next] = enough
+        share[OTHERS] /= enough
+        x.count = max(x.count, x.next + 1)
+        x.next = (x.next + 1) % PAIRS
+    else:
+        share[OTHERS] = 0.0
+    for k in range(n):
+        c = share[OTHERS] * new_s[k]
+        for j in range(OTHERS):
+            c = c + share[j] * at_s[j][k]
+        x.last_d[k], x.last_r[k], x.u[k] = d[k], r[k], d[k] + c
+        step.V[k] = step.V[k] + c
+
+
 cdef inline void gauss_respond(GaussStep* step, const vt_real* p, vt_real* out) noexcept nogil:
     # out = M^-1 p of all blocks by the factors
     cdef const vt_model* m = step.m
     cdef int i, block, blocks = gauss_blocks(step)
-    for i in range(m.nbody * blocks):
-        step.factor[i].n = zero3()
-        step.factor[i].f = zero3()
+    gauss_respond_begin(step)
     for i in range(m.nbody - 1, -1, -1):
         for block in range(blocks):
             gauss_respond_in(&m.body[i], step.factor + block * m.nbody, i, step.multi + block * m.nmulti,
                              p + block * m.nv)
+    gauss_respond_end(step, p, out)
+
+
+cdef inline void gauss_respond_begin(GaussStep* step) noexcept nogil:
+    cdef int i
+    for i in range(step.m.nbody * gauss_blocks(step)):
+        step.factor[i].n = zero3()
+        step.factor[i].f = zero3()
+
+
+cdef inline void gauss_respond_end(GaussStep* step, const vt_real* p, vt_real* out) noexcept nogil:
+    cdef const vt_model* m = step.m
+    cdef int i, block, blocks = gauss_blocks(step)
     for i in range(m.nbody):
         for block in range(blocks):
             gauss_respond_out(&m.body[i], step.factor + block * m.nbody, i, step.multi + block * m.nmulti,
@@ -834,6 +1019,7 @@ cdef void gauss_end(GaussStep* step) noexcept nogil:
 gauss_offered.lanes, gauss_offered.extrapolate, gauss_offered.place = VT_WIDTH, gauss_extrapolate, gauss_place
 gauss_offered.sweep, gauss_offered.share, gauss_offered.balance = gauss_sweep, gauss_share, gauss_balance
 gauss_offered.factor, gauss_offered.solve, gauss_offered.correct = gauss_factor, gauss_solve, gauss_correct
+gauss_offered.turn, gauss_offered.combine = gauss_turn_pass, gauss_combine
 gauss_offered.layout = (sizeof(GaussBody) + 100 * sizeof(GaussInertia) + 10000 * (sizeof(GaussFactor)
                         + 100 * sizeof(GaussMulti))) // sizeof(vt_real) + sizeof(vt_body) + sizeof(GaussStep)
 
