@@ -14,12 +14,11 @@ import vitree as vt
 sys.path.insert(0, str(Path(__file__).parent.parent / "examples" / "papers" / "lee_2016"))
 import chains
 
-
-#: Robots that smooth_motion() moves: title, and whether the base is free.
+#: Robots that smooth_motion() moves: title, whether the base is free, and duration [s].
 ROBOTS = {
-    "talos": ("Talos tumbling, 1 s", True),
-    "kinova": ("Kinova, 1 s", False),
-    "centauro": ("Centauro tumbling, 1 s", True),
+    "talos": ("Talos tumbling, 1 s", True, 1.0),
+    "kinova": ("Kinova, 0.5 s", False, 0.5),
+    "centauro": ("Centauro tumbling, 1 s", True, 1.0),
 }
 
 
@@ -84,12 +83,12 @@ def smooth_motion(name: str) -> Motion:
     Robots start at their neutral configuration with random velocities; those with a free base tumble and fall.
     """
     if name in ROBOTS:
-        title, free = ROBOTS[name]
+        title, free, duration = ROBOTS[name]
         # continuous joints would have another coordinate in Pinocchio: their limits are out of reach
         text = peers.without_damping(vt.find_robot(name).read_text()).replace('type="continuous"', 'type="revolute"')
         model = vt.load_urdf(text, base="free" if free else "fixed")
         v = 1.5 * np.random.default_rng(0).normal(size=model.nv)
-        return Motion(title, text, free, model, model.neutral(), v, 1.0)
+        return Motion(title, text, free, model, model.neutral(), v, duration)
     n = int(name.removeprefix("chain"))
     text = hanging_chain_urdf(n)
     return Motion(f"hanging chain of {n}, 5 s", text, False, vt.load_urdf(text), np.full(n, 0.1), np.zeros(n), 5.0)

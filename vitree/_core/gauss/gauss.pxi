@@ -485,6 +485,7 @@ cdef int gauss_solve_part(ModelStepper self, double t, double h, bint follows) n
     x.tau = NULL if self.gauss.staged else self.lane.drive.tau
     self.gauss.pushed = x.floating > 0 and (
         self.gauss.staged or root_forces(self, x.tau) or root_forces(self, x.m.damping))
+    x.moments = self.gauss.pushed
     for j in range(n):
         self.gauss.hb[j], self.gauss.hd[j] = h * self.gauss.b[j], h * self.gauss.d[j]
         for i in range(x.lanes):
@@ -592,14 +593,11 @@ cdef int gauss_iterate(ModelStepper self, double t) noexcept nogil:
             factors += 1
         if k:
             before = e
-        if self.gauss.staged or self.gauss.pushed:
-            status = find_forces(self, t)
-            if status != OK:
-                return status
-            self.gauss.kernels.balance(x, TURN_ROUNDS)
-            self.gauss.kernels.correct(x)
-        else:
-            self.gauss.kernels.turn(x, TURN_ROUNDS)
+        status = find_forces(self, t)
+        if status != OK:
+            return status
+        self.gauss.kernels.balance(x, TURN_ROUNDS)
+        self.gauss.kernels.correct(x)
         self.lane.progress.residuals += 1
         self.lane.progress.solves += 1
         e = gauss_change(self)

@@ -70,6 +70,7 @@ cdef struct GaussStep:
     const double* below     # (nbody,) [kg] mass of the subtree
     const int* root         # (nbody,) the free joint at the root of the body's tree, or -1
     const double* relative  # (nv,) 0 of the linear coordinates of these joints, whose P is that of the whole; or 1
+    bint moments            # whether places and first moments of floating trees are needed, for forces on them
     int floating            # number of these joints, and (floating,) their bodies
     const int* floats
     const double* start     # (nbody, 3) R h/m of these joints at the start of the step
@@ -128,7 +129,6 @@ cdef struct GaussKernels:   # functions of a module for the stepper
     GaussKernel factor
     GaussKernel solve
     GaussKernel correct
-    GaussRounds turn
     GaussKernel combine
 
 cdef GaussKernels gauss_offered
@@ -275,7 +275,7 @@ cdef void gauss_extrapolate(GaussStep* step) noexcept nogil:
 cdef void gauss_place(GaussStep* step, int rounds) noexcept nogil:
     # Q_i = q0 + h sum a_ij V_j, and of several coordinates q1 = q0 + h sum b_j V_j
     cdef int i
-    gauss_lines(step)
+    gauss_lines(step, step.line_q, step.q, step.V, step.Q)
     for i in range(step.m.nbody if step.m.nmulti else 0):
         if joint_multi(&step.m.body[i]):
             gauss_ends(step, &step.m.body[i], step.m.body[i].iq, step.q, step.V, step.q2)
@@ -290,16 +290,16 @@ cdef inline void gauss_ends(const GaussStep* step, const vt_body* b, int at, con
         end[at + k] = start[at + k] + gauss_sum(step, step.hb, rate + (b.iv + k) * gauss_blocks(step))
 
 
-cdef void gauss_lines(GaussStep* step) noexcept nogil:
-    # of the coordinates along lines
+cdef void gauss_lines(const GaussStep* step, const int* at, const double* start, const vt_real* rate,
+                      vt_real* out) noexcept nogil:
+    # start + h sum a_ij rate_j of the coordinates along lines, at[k] of them in start and out
     cdef const vt_real* A = step.hA
-    cdef const int* iq = step.line_q
     cdef const int* iv = step.line_v
     cdef int k, block, lines = step.lines, stages = step.stages, blocks = gauss_blocks(step)
     for k in range(lines):
         for block in range(blocks):
-            step.Q[iq[k] * blocks + block] = vt_set1(step.q[iq[k]]) + gauss_mixed(
-                stages, blocks, A + block, <const double*>(step.V + iv[k] * blocks))
+            out[at[k] * blocks + block] = vt_set1(start[at[k]]) + gauss_mixed(stages, blocks, A + block,
+                                                                             <const double*>(rate + iv[k] * blocks))
 
 
 cdef void gauss_turn(GaussStep* step, const vt_body* b, int rounds) noexcept nogil:
@@ -336,18 +336,11 @@ cdef void gauss_turn(GaussStep* step, const vt_body* b, int rounds) noexcept nog
 cdef void gauss_balance(GaussStep* step, int rounds) noexcept nogil:
     # P_i = p0 + h sum a_ij F_j, and of several coordinates p1 = p0 + h sum b_j F_j
     cdef int i
-    for i in range(step.m.nbody):
-        gauss_balance_body(step, &step.m.body[i], rounds)
-
-
-cdef inline void gauss_balance_body(GaussStep* step, const vt_body* b, int rounds) noexcept nogil:
-    cdef int i, block, blocks = gauss_blocks(step)
-    for i in range(b.iv, b.iv + straight(b)):
-        for block in range(blocks):
-            step.P[i * blocks + block] = vt_set1(step.p[i]) + gauss_mix(step, step.hA, step.F + i * blocks, block)
-    if joint_multi(b):
-        gauss_ends(step, b, b.iv, step.p, step.F, step.p2)
-        gauss_balance_turn(step, b, rounds)
+    gauss_lines(step, step.line_v, step.p, step.F, step.P)
+    for i in range(step.m.nbody if step.m.nmulti else 0):
+        if joint_multi(&step.m.body[i]):
+            gauss_ends(step, &step.m.body[i], step.m.body[i].iv, step.p, step.F, step.p2)
+            gauss_balance_turn(step, &step.m.body[i], rounds)
 
 
 cdef void gauss_balance_turn(GaussStep* step, const vt_body* b, int rounds) noexcept nogil:
@@ -416,33 +409,10 @@ cdef void gauss_sweep(GaussStep* step) noexcept nogil:
             gauss_sweep_out(step, i, block, q + block * m.nq, v + block * m.nv)
     for i in range(m.nbody - 1, -1, -1):
         for block in range(blocks):
-            gauss_sweep_in(step, i, block, q + block * m.nq, v + block * m.nv, True)
-    for i in range(step.floating):
-        gauss_place_root(step, step.floats[i])
-
-
-cdef void gauss_turn_pass(GaussStep* step, int rounds) noexcept nogil:
-    # sweep, balance and correction, without forces of loads: on the way to the root a body's momenta are corrected as
-    # soon as they are known. Of floating trees, what gravity needs is left out
-    cdef const vt_model* m = step.m
-    cdef int i, block, blocks = gauss_blocks(step)
-    cdef const vt_real* q = gauss_take(step.Q, m.nq, blocks, step.room)
-    cdef const vt_real* v = gauss_take(step.V, m.nv, blocks, step.room + blocks * m.nq)
-    cdef vt_real* r = step.r if blocks == 1 else step.room + blocks * (m.nq + m.nv)
-    gauss_respond_begin(step)
-    for i in range(m.nbody):
-        for block in range(blocks):
-            gauss_sweep_out(step, i, block, q + block * m.nq, v + block * m.nv)
-    for i in range(m.nbody - 1, -1, -1):
-        for block in range(blocks):
-            gauss_sweep_in(step, i, block, q + block * m.nq, v + block * m.nv, False)
-        gauss_balance_body(step, &m.body[i], rounds)
-        for block in range(blocks):
-            gauss_remainder(step, &m.body[i], block, r + block * m.nv)
-            gauss_respond_in(&m.body[i], step.factor + block * m.nbody, i, step.multi + block * m.nmulti,
-                             r + block * m.nv)
-    gauss_respond_end(step, r, step.dV if blocks == 1 else step.room)
-    gauss_apply(step, step.dV if blocks == 1 else step.room)
+            gauss_sweep_in(step, i, block, q + block * m.nq, v + block * m.nv)
+    if step.moments:
+        for i in range(step.floating):
+            gauss_place_root(step, step.floats[i])
 
 
 cdef inline void gauss_place_root(GaussStep* step, int i) noexcept nogil:
@@ -557,11 +527,11 @@ cdef inline void gauss_sweep_out(const GaussStep* step, int i, int block, const 
     s.f = add(cross(w, s.h), scale(vt_set1(b.mass), u))
 
 
-cdef inline void gauss_sweep_in(const GaussStep* step, int i, int block, const vt_real* q, const vt_real* v,
-                                bint moments) noexcept nogil:
+cdef inline void gauss_sweep_in(const GaussStep* step, int i, int block, const vt_real* q,
+                                const vt_real* v) noexcept nogil:
     # leaves to root, of the subtree: F = S^T (h x g - w_p x n - u_p x f, m g - w_p x f), Pi = S^T (n, f). Along the axis
     # of one coordinate the twist before the joint, (w_p, u_p), may be that behind it. Floating trees have g = 0, and h
-    # only if `moments`
+    # only where it is asked for
     cdef const vt_model* m = step.m
     cdef const vt_body* b = &m.body[i]
     cdef GaussBody* body = step.body + block * m.nbody
@@ -598,7 +568,7 @@ cdef inline void gauss_sweep_in(const GaussStep* step, int i, int block, const v
     if b.parent >= 0:
         up = &body[b.parent]
         hand_down(mul(s.R, s.n), mul(s.R, s.f), s.p, &up.n, &up.f)
-        if moments or not falls:
+        if step.moments or not falls:
             up.h = add(up.h, axpy(total, s.p, mul(s.R, s.h)))
 
 
@@ -766,33 +736,23 @@ cdef void gauss_solve(GaussStep* step) noexcept nogil:
 
 
 cdef void gauss_correct(GaussStep* step) noexcept nogil:
-    # r = P - Pi, dV = M^-1 r, V += dV; norm: r.dV and P.V
+    # r = P - Pi, dV = M^-1 r, V += dV; norm: r.dV and P.V. For floating trees P' = 0 is the relative momentum
     cdef const vt_model* m = step.m
-    cdef int i, block, blocks = gauss_blocks(step)
+    cdef int i, k, at, block, blocks = gauss_blocks(step), nv = step.m.nv
     cdef vt_real* r = step.r if blocks == 1 else step.room
-    cdef vt_real* out = step.dV if blocks == 1 else step.room + blocks * m.nv
-    for i in range(m.nbody):
-        for block in range(blocks):
-            gauss_remainder(step, &m.body[i], block, r + block * m.nv)
-    gauss_respond(step, r, out)
-    gauss_apply(step, out)
-
-
-cdef inline void gauss_remainder(GaussStep* step, const vt_body* b, int block, vt_real* r) noexcept nogil:
-    # r = P - Pi of a body's coordinates. For floating trees P' = 0 is the relative momentum
-    cdef int k, at, blocks = gauss_blocks(step)
-    for k in range(b.iv, b.iv + b.nv):
-        at = k * blocks + block
-        if b.locked:
-            step.P[at] = step.Pi[at]
-        step.r[at] = vt_set1(step.relative[k]) * step.P[at] - step.Pi[at]
-        r[k] = step.r[at]
-
-
-cdef inline void gauss_apply(GaussStep* step, const vt_real* out) noexcept nogil:
-    # dV and V += dV, from blocks of dV; the norm
-    cdef int k, at, block, blocks = gauss_blocks(step), nv = step.m.nv
+    cdef vt_real* out = step.dV if blocks == 1 else step.room + blocks * nv
     cdef vt_real change, size
+    for i in range(m.nbody if m.nlocked else 0):
+        if m.body[i].locked:
+            for block in range(blocks):
+                at = m.body[i].iv * blocks + block
+                step.P[at] = step.Pi[at]
+    for k in range(nv):
+        for block in range(blocks):
+            at = k * blocks + block
+            step.r[at] = vt_set1(step.relative[k]) * step.P[at] - step.Pi[at]
+            r[block * nv + k] = step.r[at]
+    gauss_respond(step, r, out)
     for block in range(blocks):
         change = vt_set1(0.0)
         size = vt_set1(0.0)
@@ -912,24 +872,13 @@ cdef inline void gauss_respond(GaussStep* step, const vt_real* p, vt_real* out) 
     # out = M^-1 p of all blocks by the factors
     cdef const vt_model* m = step.m
     cdef int i, block, blocks = gauss_blocks(step)
-    gauss_respond_begin(step)
+    for i in range(m.nbody * blocks):
+        step.factor[i].n = zero3()
+        step.factor[i].f = zero3()
     for i in range(m.nbody - 1, -1, -1):
         for block in range(blocks):
             gauss_respond_in(&m.body[i], step.factor + block * m.nbody, i, step.multi + block * m.nmulti,
                              p + block * m.nv)
-    gauss_respond_end(step, p, out)
-
-
-cdef inline void gauss_respond_begin(GaussStep* step) noexcept nogil:
-    cdef int i
-    for i in range(step.m.nbody * gauss_blocks(step)):
-        step.factor[i].n = zero3()
-        step.factor[i].f = zero3()
-
-
-cdef inline void gauss_respond_end(GaussStep* step, const vt_real* p, vt_real* out) noexcept nogil:
-    cdef const vt_model* m = step.m
-    cdef int i, block, blocks = gauss_blocks(step)
     for i in range(m.nbody):
         for block in range(blocks):
             gauss_respond_out(&m.body[i], step.factor + block * m.nbody, i, step.multi + block * m.nmulti,
@@ -1019,7 +968,7 @@ cdef void gauss_end(GaussStep* step) noexcept nogil:
 gauss_offered.lanes, gauss_offered.extrapolate, gauss_offered.place = VT_WIDTH, gauss_extrapolate, gauss_place
 gauss_offered.sweep, gauss_offered.share, gauss_offered.balance = gauss_sweep, gauss_share, gauss_balance
 gauss_offered.factor, gauss_offered.solve, gauss_offered.correct = gauss_factor, gauss_solve, gauss_correct
-gauss_offered.turn, gauss_offered.combine = gauss_turn_pass, gauss_combine
+gauss_offered.combine = gauss_combine
 gauss_offered.layout = (sizeof(GaussBody) + 100 * sizeof(GaussInertia) + 10000 * (sizeof(GaussFactor)
                         + 100 * sizeof(GaussMulti))) // sizeof(vt_real) + sizeof(vt_body) + sizeof(GaussStep)
 
