@@ -370,7 +370,7 @@ def gauss_shares(bench: Bench, smoke: bool) -> None:
             done = bench.vitree(method, options, steps)
             if done is not None:
                 points[label][steps] = Point(f"{steps}", bench.error(done[0]), done[1])
-                if points[label][steps].error < floor or done[1] > LONG:
+                if points[label][steps].error < floor or done[1] > 4 * LONG:
                     break
     for _ in range(REPEATS):
         for label, (method, options) in methods.items():

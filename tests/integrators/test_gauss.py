@@ -595,7 +595,7 @@ def test_a_run_resumes_bit_for_bit(order):
 def test_robots_tumble_for_long(robot, seed, speed, order):
     """100 s at 10 ms: all steps are solved, and momentum stays. No three hinges of a joint come near one plane.
 
-    The human's motion is chaotic. At 0.25 rad/s about one in ten starts that differ by rounding errors meets such a pose.
+    The human's motion is chaotic: at 0.25 rad/s one in ten starts that differ by rounding errors meets such a pose.
     """
     flat = vt.load_urdf(vt.find_robot(robot), base="free", gravity=(0, 0, 0)).flat
     model = vt.Model(replace(flat, damping=np.zeros_like(flat.damping), friction=np.zeros_like(flat.friction)))
