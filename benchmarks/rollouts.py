@@ -80,17 +80,18 @@ def table(smoke: bool) -> None:
         theirs = peer(text, free, model, q, v, dt, steps, dict.fromkeys(other for _, _, other in methods), gains)
         ours = {" ".join([method, *(f"{k} {x}" for k, x in options.items())]): (method, options, other)
                 for method, options, other in methods}  # fmt: skip
-        calls = theirs | {label: lambda m=method, o=options: call(m, o) for label, (method, options, _) in ours.items()}
+        calls: dict = {f"mujoco {name}": run for name, run in theirs.items()}
+        calls |= {label: lambda m=method, o=options: call(m, o) for label, (method, options, _) in ours.items()}
         least = least_seconds(calls, repeats)
         print(f"\n{robot}: {n} instances, {steps} steps of {dt:g} s; us per instance and step (share of the peer's)")
         for name in theirs:
-            print(f"  {'mujoco ' + name:26s} {1e6 * least[name] / n / steps:8.2f}")
+            print(f"  {'mujoco ' + name:26s} {1e6 * least[f'mujoco {name}'] / n / steps:8.2f}")
         for label, (method, options, other) in ours.items():
             told = call(method, options)
             # threads share more than a few instances
             threads = least_seconds({k: lambda k=k, m=method, o=options: call(m, o, k, MANY) for k in (1, 2)},
                                     min(repeats, 3))  # fmt: skip
-            share = f"({least[label] / least[other]:5.3f} of {other})"
+            share = f"({least[label] / least[f'mujoco {other}']:5.3f} of {other})"
             print(f"  {label:26s} {1e6 * least[label] / n / steps:8.2f} {share}; "
                   f"two threads {threads[1] / threads[2]:4.2f} times; {told.in_lanes.sum()} in lanes of {told.width}",
                   flush=True)  # fmt: skip
