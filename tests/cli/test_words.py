@@ -191,6 +191,7 @@ def test_each_option_that_can_be_wrong_has_a_case():
     ('dt=-1 must be positive; dt="auto", or dt=1e-3.', "--dt -1 must be positive; --dt auto, or --dt 1e-3."),
     ("leave out adapt= (of order=4) and packages=", "leave out --option adapt= (of --order 4) and --package"),
     ('with method="rk4", which has none', "with --method rk4, which has none"),
+    ('as in xacro={"size": "..."}', "as in --xacro size=..."),
     ("x.dt=3 and a-dt=3 and E=3 stay", "x.dt=3 and a-dt=3 and E=3 stay"),
 ])  # fmt: skip
 def test_arguments_in_texts_become_options(text, words_of_it):

@@ -465,8 +465,9 @@ LEFT_OUT = {
     "polynomial": (mjcf(_PAIR, '<equality><joint joint1="p" joint2="q" polycoef="0 1 1 0 0"/></equality>'), "linear"),
     "lock": (mjcf(_PAIR, '<equality><joint joint1="p"/></equality>'), "it is of 1 joints"),
     "inactive": (mjcf(_PAIR, '<equality><joint joint1="p" joint2="q" active="false"/></equality>'), "not active"),
-    "height field": (mjcf(_BODY + '<geom type="hfield" hfield="hills"/>', '<asset><hfield name="hills" nrow="2" '
-                          'ncol="2" size="1 1 1 1" elevation="0 1 0 1"/></asset>'), "height fields"),
+    "height field": (mjcf(_BODY + '<geom type="hfield" hfield="hills" euler="9 0 0"/>',
+                          '<asset><hfield name="hills" nrow="2" ncol="2" size="1 1 1 1" elevation="0 1 0 1"/></asset>'),
+                     "height fields"),
     "carried": (mjcf(
         f'<geom type="plane" size="1 1 1"/><body name="b" pos="0 0 1"><freejoint/>{INERTIAL}<geom size=".1"/>'
         f'<body name="c" pos="1 0 0"><joint/>{INERTIAL}<geom size=".1"/></body></body>',
@@ -509,6 +510,30 @@ def test_limits_of_balls_and_tendons_are_exact():
     lenient = vt.from_mujoco(mjcf(bodies, tendon), limits="report")
     told = str(lenient.left_out.of("warning"))
     assert not lenient.tree.unilateral and 'limit of the ball joint "j"' in told and 'tendon "rope": limits' in told
+
+
+HILLS = """<asset><hfield name="hills" nrow="5" ncol="8" size="2 1 0.5 0.1" elevation="%s"/></asset>"""
+HILLY = '<geom name="g" type="hfield" hfield="hills" pos="0.3 -0.2 0.4" friction="0.7"/>'
+
+
+def test_a_height_field_is_the_ground():
+    """Where MuJoCo's rays meet it, at its points. Beside a plane it is left out, as the ground goes on beyond it."""
+    mujoco = pytest.importorskip("mujoco", minversion="4")
+    heights = np.random.default_rng(2).random((5, 8))
+    ball = '<body name="b" pos="0.5 0 2"><freejoint/><geom size="0.1" mass="1"/></body>'
+    text = mjcf(HILLY + ball, HILLS % " ".join(map(repr, heights.ravel().tolist())))
+    robot = vt.from_mujoco(text)
+    ground, theirs = robot.model.ground, mujoco.MjModel.from_xml_string(text)
+    assert not robot.left_out.of("warning") and ground.friction == 0.7
+    data, field = mujoco.MjData(theirs), ground.terrain
+    mujoco.mj_forward(theirs, data)
+    x, y = (np.linspace(-1, 1, n)[1:-1] for n in (8, 5))
+    for a, b in ((0.3 + 2 * a, -0.2 + b) for a in x for b in y):
+        z = 5 - mujoco.mj_ray(theirs, data, [a, b, 5.0], [0, 0, -1.0], None, 1, 1, np.zeros(1, np.int32), None)
+        assert field.height(a, b) == pytest.approx(z, abs=1e-6)
+    assert robot.model.has_contact
+    plane = vt.from_mujoco(text.replace(HILLY, HILLY + '<geom type="plane" size="9 9 1"/>'))
+    assert plane.model.ground.terrain is None and "height fields" in str(plane.left_out.of("warning"))
 
 
 @pytest.mark.parametrize("side", [False, True])

@@ -40,6 +40,51 @@ def gains(method):
     return (400, 40) if method in IMPLICIT else (4, 0.02)
 
 
+def linkage(method, gravity=(0, 0, 0), ground=None):
+    """A floating base with a driven four-bar linkage, and a cup that a spring or its weight presses on the base."""
+    tree = vt.Tree("robot", gravity=gravity)
+    tree.world.add(vt.free("float"), vt.body("base", 2.0, (0.05, 0.04, 0.06)))
+    for name, x in (("crank", -0.1), ("lever", 0.1)):
+        tree.frame("base").add(vt.tx(x), vt.ry(f"{name}_joint"), vt.tz(0.2), vt.body(name, 0.4, (4e-3, 4e-3, 1e-3)),
+                               vt.tz(0.2), vt.frame(f"{name}_end"))  # fmt: skip
+    tree.frame("crank_end").add(vt.ry("rod_joint"), vt.tx(0.1), vt.body("rod", 0.2, (1e-3, 2e-3, 2e-3)), vt.tx(0.1),
+                                vt.frame("rod_end"))  # fmt: skip
+    for axis in ((1, 0, 0), (0, 0, 1)):
+        tree.constrain(vt.PointConstraint("rod_end", "lever_end", axis, axes="local"))
+    tree.contact(vt.Contact("base", shapes=[vt.Box((0.3, 0.2, 0.1))], friction=0.5))
+    world = vt.World(gravity=gravity, ground=ground)
+    world.add(tree, "robot", at=(0, 0, 0.05), drives={"*crank*": gains(method)})
+    world.add(vt.Box((0.1, 0.1, 0.1)), "cup", at=(0.02, 0.01, 0.15), mass=0.3)
+    if ground is None:
+        world.tree.load(vt.Spring("robot/base", "cup", 50.0, 0.02))
+    return world, world.compile()
+
+
+def moving(method, slip, crank, **scene):
+    """A simulation of the linkage: base and cup slide on each other, and the loop moves."""
+    world, model = linkage(method, **scene)
+    q, v = world.start(model)
+    for name, velocity in {"robot/float": (0.1, 0.2), "cup": slip, "robot/crank_joint": (crank,)}.items():
+        v[model.joint(name).v_slice][: len(velocity)] = velocity
+    rows = model._constraint_rows(q[None])[1][0]
+    held = model.joint("robot/float").v_slice
+    loose = rows.copy()
+    loose[:, held] = 0
+    v -= np.linalg.pinv(loose) @ (rows @ v)
+    return vt.Simulation(model, q, v, dt=DT, method=method, control=world.control(model), record_every=1)
+
+
+#: A change of each kind to the linkage and what it stands on.
+CHANGES = {
+    "attach": lambda sim: sim.attach("cup", "robot/base", "grip"),
+    "gains": lambda sim: sim.set_gains({"*crank*": tuple(2 * gain for gain in gains(sim.method))}),
+    "detach": lambda sim: sim.detach("grip"),
+    "friction": lambda sim: sim.set_friction(0.1),
+    "terrain": lambda sim: sim.set_ground(vt.Ground(terrain=vt.HeightField(np.zeros((5, 5)), 1.0, (-2, -2, 0)))),
+    "ground": lambda sim: sim.set_ground(vt.Ground(height=-0.02)),
+}
+
+
 def alike(one, two):
     """The records of two runs have the same bits."""
     for name in ("t", "q", "v", "p", "energy", "residual", "iterations", "constraint", "multipliers"):
@@ -83,6 +128,60 @@ def test_the_momentum_jumps_by_the_impulse_of_the_weld_alone(method):
     np.testing.assert_allclose(np.linalg.inv(sim["a"].pose) @ sim["b"].pose, X, rtol=0, atol=1e-9)
     close = {} if method in ("linear-time", "midpoint") else {"atol": 1e-3}
     np.testing.assert_allclose(model.momentum(sim.q, sim.v), total, **{"rtol": 0, "atol": 1e-12, **close})
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_changes_within_a_floating_robot_leave_its_momentum(method):
+    """Welds, gains and friction are internal, as contacts, a loop and drives are: nothing jumps, in the whole run."""
+    sim = moving(method, (0.3, 0.2), 0.5)
+    changes = ["attach", "gains", "detach", "friction"]
+    for name in changes:
+        sim.step(25)
+        CHANGES[name](sim)
+    sim.step(25)
+    run = sim.trajectory
+    total = np.array([sim.model.momentum(q, v) for q, v in zip(run.q, run.v, strict=True)])
+    # the first order of semi-implicit Euler, and the rounding of the substeps that contacts take in rk4
+    most = {"semi-implicit-euler": 1e-2, "rk4": 1e-10}.get(method, 1e-12)
+    assert np.abs(total - total[0]).max() < most and [each.kind for each in run.changes] == changes
+    pressed = [np.abs(run.contacts.of(k).impulse).max(initial=0.0) for k in (20, 40, 60, 90, 110)]
+    assert min(pressed[0], *pressed[-2:]) > 1e-4 and not any(pressed[1:3])  # the weld is between what touched
+    assert np.abs(run.q[-1] - run.q[0]).max() > 0.02
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_each_change_of_a_standing_robot_jumps_by_its_impulse_and_resumes(method, tmp_path):
+    """With a free base, a loop, contacts and drives at once: momentum, and the bits from files before every change."""
+    scene = {"gravity": (0, 0, -9.81), "ground": vt.Ground(friction=0.6)}
+    sim = moving(method, (-0.2, 0.3), 0.5, **scene)
+    control, first, files = linkage(method, **scene)[0].control(sim.model), sim.model, []
+    for name, change in CHANGES.items():
+        sim.step(15)
+        files.append(sim.trajectory.save(tmp_path / f"{name}.npz"))
+        before, p, v = sim.model, sim.p.copy(), sim.v.copy()
+        change(sim)
+        if name == "attach":  # the wrench of the weld on both, and what closes the loop under it
+            noted = sim.changes[-1].values
+            wrench = np.array([*noted["angular"], *noted["impulse"]])
+            arm = sim["cup"].position - sim["robot/base"].position
+            back = -wrench - np.array([*np.cross(arm, wrench[3:]), 0, 0, 0])
+            J, J_base = (before.frame_jacobian(frame, sim.q) for frame in ("cup", "robot/base"))
+            left = sim.p - p - J.T @ wrench - J_base.T @ back
+            rows = before._constraint_rows(sim.q[None])[1][0]
+            left -= rows.T @ np.linalg.lstsq(rows.T, left, rcond=None)[0]
+            assert np.abs(left).max() < 1e-12 and np.abs(wrench).max() > 0.01
+        else:
+            np.testing.assert_allclose(sim.v, v, rtol=0, atol=1e-12)
+            jump = sim.model.momentum(sim.q, sim.v) - before.momentum(sim.q, v)
+            assert np.abs(jump).max() < 1e-12
+    sim.step(15)
+    for k, file in enumerate(files):
+        again = vt.Simulation(first, resume=vt.Trajectory.load(file), record_every=1, control=control)
+        for change in list(CHANGES.values())[k:]:
+            change(again)
+            again.step(15)
+        for name in ("t", "q", "v", "p"):
+            assert np.asarray(getattr(again, name)).tobytes() == np.asarray(getattr(sim, name)).tobytes(), (name, file)
 
 
 def test_two_masses_that_stick_lose_the_closed_form():

@@ -97,9 +97,9 @@ def test_instances_under_way_end_when_the_rollout_is_interrupted(pendulum, monke
     started, kept = threading.Event(), []
     run, take = lanes.run, batch.Batch.take
 
-    def begun(model, given):
+    def begun(model, given, **more):
         started.set()
-        return run(model, given)
+        return run(model, given, **more)
 
     def interrupted(*of, **more):
         assert started.wait(60)

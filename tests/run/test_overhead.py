@@ -145,7 +145,7 @@ def test_a_run_by_an_integrator_of_its_own_leaves_what_one_that_asks_it_leaves(n
     call = {"dt": 1e-3, "duration": 0.02, "record_every": 3, "method": method, **WITHOUT_A_PLACE[more](model)}
     run = vt.simulate(model, q, v, **call)
     assert not kept(model)
-    monkeypatch.setattr(idle, "_plain", lambda *args: False)
+    monkeypatch.setattr(idle, "_reusable", lambda *args: False)
     asked, own = [], CompiledIntegrator.velocities
     monkeypatch.setattr(CompiledIntegrator, "velocities", lambda self, *args: asked.append(self) or own(self, *args))
     same(run, vt.simulate(model, q, v, **call))

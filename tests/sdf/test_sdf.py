@@ -306,6 +306,34 @@ def test_a_file_includes_models(models, uri):
     assert found.report.of("error", "warning") == ()
 
 
+@pytest.mark.parametrize("root", ["world", "stand"])
+def test_a_robot_of_urdf_is_included(models, root):
+    """The same mechanism as by the reader of URDF: joints, inertias, followers, shapes, and links without mass."""
+    more = """<link name="tip"/><joint name="tip_joint" type="fixed"><parent link="tool"/><child link="tip"/></joint>
+<link name="finger">{i}<visual><origin xyz="0 0 1"/><geometry><box size="1 2 3"/></geometry><material name="red"/></visual>
+<collision><geometry><sphere radius="0.1"/></geometry></collision></link>
+<material name="red"><color rgba="1 0 0 1"/></material><transmission name="t"/>
+<joint name="turn2" type="continuous"><parent link="tip"/><child link="finger"/><limit effort="5" velocity="6"/>
+<mimic joint="slide" multiplier="2" offset="0.1"/></joint></robot>""".replace("{i}", URDF[URDF.index("<inertial>"):][:200].partition("</link>")[0])
+    robot = URDF.replace("</robot>", more).replace('"world"', f'"{root}"')
+    (models / "leg" / "arm.urdf").write_text(robot)
+    (models / "leg" / "model.config").write_text("<model><sdf>arm.urdf</sdf></model>")
+    found = vt.load_sdf(sdf("<include><uri>model://leg</uri><pose>1 2 3 0 0 0</pose></include>"), packages=models,
+                        base="fixed", contacts=False, gravity=(0, 0, -9.81))  # fmt: skip
+    known = vt.load_urdf(robot)
+    assert [each for each in found.joint_names if each != "root_joint"] == list(known.joint_names)
+    same(found, known)
+    q = known.random_configuration(RNG)
+    assert found.frame_pose("tip", q)[:3, 3] == pytest.approx(known.frame_pose("tip", q)[:3, 3] + (1, 2, 3), abs=1e-12)
+    for one, other in zip(found.joints, known.joints, strict=True):
+        assert (one.lower, one.upper, one.effort, one.velocity) == (other.lower, other.upper, other.effort, other.velocity)
+    assert [(each.kind, each.rgba) for each in found.geometry if each.role == "visual"] == [("box", (1, 0, 0, 1))]
+    assert any(each.id == "sdf-ignored" and "<transmission>" in each.text for each in found.report)
+    (models / "leg" / "arm.urdf").write_text(robot.replace('type="continuous"', 'type="planar"'))
+    report = vt.check_sdf(sdf("<include><uri>model://leg</uri></include>"), packages=models)
+    assert any('"turn2" is a planar' in each.text and each.severity == "warning" for each in report)
+
+
 def test_packages_hold_models(models, tmp_path_factory):
     text_ = sdf(model(link("hip"), INCLUDES.replace("{uri}", "model://leg"), joint("l", "hip", "left::thigh")))
     with pytest.raises(vt.SdfError, match=r'"model://leg" of an <include> is not found.*packages='):

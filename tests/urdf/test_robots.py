@@ -25,13 +25,14 @@ needs_examples = pytest.mark.skipif(
 )
 
 
-def urdf(tmp_path, text: str):
+def urdf(tmp_path, text: str, heavy: str = "", inside: str = "<inertial><mass value='1'/></inertial>"):
+    """A file of links and joints; those ``heavy`` have something inside, by default all."""
     path = tmp_path / "robot.urdf"
     links = sorted(set(text.replace(">", " ").split()))
     pairs = [pair.split(">") for pair in text.split()]
     path.write_text(
         "<robot name='r'>"
-        + "".join(f"<link name='{link}'/>" for link in links)
+        + "".join(f"<link name='{x}'>{inside if not heavy or x in heavy else ''}</link>" for x in links)
         + "".join(
             f"<joint name='{parent}_{child}' type='{'fixed' if child[0] == 'f' else 'revolute'}'>"
             f"<parent link='{parent}'/><child link='{child}'/></joint>"
@@ -167,6 +168,15 @@ def test_base_of_known_robots(base, names):
 )
 def test_base_by_structure(tmp_path, tree, base):
     assert suggest_base(urdf(tmp_path, tree)) == base
+
+
+@pytest.mark.parametrize(("heavy", "base"), [("x", "fixed"), ("bcde", "fixed"), ("abcde", "free"), ("bcdef", "free")])
+def test_a_root_without_mass_does_not_float(tmp_path, heavy, base):
+    """It has one by itself, or by f, which is fixed to it; and by shapes where these have a mass."""
+    tree = "a>f a>b b>c a>d d>e"
+    assert suggest_base(urdf(tmp_path, tree, heavy)) == base
+    path = urdf(tmp_path, tree, heavy, "<visual><geometry><sphere radius='1'/></geometry></visual>")
+    assert suggest_base(path) == "fixed" and suggest_base(path, inertia="geometry") == base
 
 
 def test_base_of_a_xacro_file(tmp_path):

@@ -149,6 +149,13 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path, name):
         expand_xacro(tmp_path / name)
 
 
+@pytest.mark.parametrize("name", ["parts.xacro", "parts.urdf"])
+def test_a_file_of_macros_alone_names_them(tmp_path, name):
+    path = write(tmp_path / name, LINK, LINK.replace('"bar"', '"rod"'))
+    with pytest.raises(UrdfError, match='no <link>: the file defines the xacro macros "bar", "rod", and calls none'):
+        vt.load_urdf(path)
+
+
 def test_an_argument_that_the_file_has_not(tmp_path):
     path = write(tmp_path / "r.xacro", "<xacro:arg name='prefix' default=''/><link name='$(arg prefix)a'/>")
     with pytest.raises(UnknownNameError, match='"prefx"; did you mean "prefix"'):

@@ -71,24 +71,44 @@ def gap_count(ModelStepper stepper):
     return meeting(stepper)
 
 
+cdef double gap_at(ModelStepper stepper, int k, const double* q, const Pose* pose) noexcept nogil:
+    # the gap of a contact with the bodies at their poses; of pairs at the first contact of each, infinite at others
+    cdef const Touching* x = &stepper.contact
+    cdef Touch at
+    if x.facets <= k < x.facets + MOST_FACETS * x.pairs:
+        return INFINITY if (k - x.facets) % MOST_FACETS else pair_gap(&x.pair[(k - x.facets) // MOST_FACETS], pose)
+    touch_at(&stepper.touch[contact_of(x, k)], q, pose, NULL, NULL, &at)
+    return at.gap
+
+
 def gaps_here(ModelStepper stepper, double[::1] gaps):
     """Write the gaps (n,) [m] of all contacts at the state."""
     cdef Busy busy = stepper.busy()
-    cdef const Touching* x = &stepper.contact
     cdef const double* q = stepper.lane.state.q
     cdef const Pose* pose
-    cdef Touch at
     cdef int k, n = meeting(stepper)
     require_size(gaps.shape[0], n, "gaps")
     if n:
         pose = poses_at(stepper, q)
     for k in range(n):
-        if x.facets <= k < x.facets + MOST_FACETS * x.pairs:
-            # at the first contact of a pair, infinite at others
-            gaps[k] = INFINITY if (k - x.facets) % MOST_FACETS else pair_gap(&x.pair[(k - x.facets) // MOST_FACETS], pose)
-            continue
-        touch_at(&stepper.touch[contact_of(x, k)], q, pose, NULL, NULL, &at)
-        gaps[k] = at.gap
+        gaps[k] = gap_at(stepper, k, q, pose)
+
+
+def least_gap(ModelStepper stepper, const double[::1] q):
+    """Return the least gap [m] of all contacts at q (nq,), infinite without any; NaN if one is."""
+    cdef Busy busy = stepper.busy()
+    cdef const Pose* pose
+    cdef double least = INFINITY, gap
+    cdef int k, n = meeting(stepper)
+    require_size(q.shape[0], stepper.nq, "entries of q")
+    if n:
+        pose = poses_at(stepper, &q[0])
+    for k in range(n):
+        gap = gap_at(stepper, k, &q[0], pose)
+        if gap != gap:
+            return gap
+        least = min(least, gap)
+    return least
 
 
 def contacts_within(ModelStepper stepper, const double[:, ::1] q):

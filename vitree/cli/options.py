@@ -54,8 +54,8 @@ class Reading:
         option(
             "--base",
             text="Joint between the world and the root link: free (6 degrees of freedom), fixed, or euler (three "
-            "translations and three angles). auto: free for robots with two or more limbs on the root link, such as "
-            "talos; otherwise fixed.",
+            "translations and three angles). auto: free for robots with two or more limbs on a root that has mass, "
+            "such as talos; otherwise fixed.",
             complete=one_of("auto", "free", "fixed", "euler"),
         ),
     ] = "auto"
@@ -190,7 +190,7 @@ class Reading:
         if self.base not in ("auto", "free", "fixed", "euler"):
             raise InputError(f'--base "{self.base}" is not known; choose from auto, free, fixed, euler')
         return {
-            "base": suggest_base(path, self.trust) if self.base == "auto" else self.base,
+            "base": suggest_base(path, self.trust, self.inertia) if self.base == "auto" else self.base,
             "mimic": self.mimic, "loops": self.loops, "root": self.root,
             "inertia": self.inertia, "density": self.density, "armature": self.rotors(),
             "packages": folders(self.packages or []), "xacro": pairs_of("--xacro", self.xacro or []) or None,

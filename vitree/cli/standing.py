@@ -181,7 +181,7 @@ def _known_posture(robot: Robot, run: Steps, method: str | None) -> tuple[Mappin
         return None, f"no standing posture of {name} is known"
     if (posture := standing_posture(Path(path))) is None:
         return None, f"no standing posture of {name} is known"
-    base = suggest_base(path, robot.trust) if robot.base == "auto" else robot.base
+    base = suggest_base(path, robot.trust, robot.inertia) if robot.base == "auto" else robot.base
     if base != "free":
         return None, f"the base of {name} is {base}; a robot stands with --base free"
     if (method or HOLDING[0]) not in HOLDING or run.order != 2:

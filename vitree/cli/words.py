@@ -34,15 +34,19 @@ _NUMBERS = {
 _OPTIONS = {name: f"--{name}" for name in _SAME} | {name: f"--{option}" for name, option in _OTHERS.items()}
 #: The call that brings a start together, which an option does here.
 _FEASIBLE = re.compile(r"(?:model and q of )?(?:vt|vitree)\.feasible_start\(model, q0?\)")
+#: An argument whose value is a mapping of one name, which an option takes as NAME=VALUE.
+_OF_NAME = re.compile(r"""(?<![\w.])(xacro|packages)=\{"(\w+)": "([^"]*)"\}""")
 #: An argument in a text: ``name=`` with a value, or without one.
 _ARGUMENT = re.compile(
-    r"""(?<![\w.:/"'-])(?<!--set )(?<!--option )([a-z]\w*)=("[^"]*"|True|None|[-+]?\d[\d.e+-]*\b)?(?![\w/([]|\.\w)"""
+    r"""(?<![\w.:/"'-])(?<!--set )(?<!--option )(?<!--xacro )(?<!--package )"""
+    r"""([a-z]\w*)=("[^"]*"|True|None|[-+]?\d[\d.e+-]*\b)?(?![\w/([]|\.\w)"""
 )
 
 
 def in_options(text: str, line: Sequence[str] = ()) -> str:
     """Return a text of the library with options in place of arguments of Python; ``line`` is as for option_of."""
     text = _FEASIBLE.sub("--q0 feasible", text)
+    text = _OF_NAME.sub(lambda found: f"{_OPTIONS[found[1]]} {found[2]}={found[3]}", text)
     return _ARGUMENT.sub(lambda found: _written(found[0], option_of(found[1], line), found[2]), text)
 
 

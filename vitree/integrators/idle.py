@@ -6,6 +6,7 @@ it was made. A model is not kept alive by its idle integrators: they do not know
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
@@ -19,8 +20,8 @@ from vitree.mechanism.pushes import ExternalWrench
 from vitree.model.model import Model
 from vitree.model.system import System
 
-#: Most integrators that a model keeps, and the most bytes of the memory of each.
-MOST, BYTES = 4, 2**22
+#: Most integrators that a model keeps, one for each thread of a rollout, and the most bytes of the memory of each.
+MOST, BYTES = max(4, os.cpu_count() or 1), 2**22
 
 #: Types of the options that are told from others by type and repr.
 _PLAIN = (str, int, float, bool)
@@ -53,15 +54,18 @@ class Place:
         Those of the method.
     torque : None, array or callable
     given : Given
+    read : bool
+        Whether all that a run leaves is read before the integrator is given back, also what contacts did.
     """
 
     def __init__(self, kind: type[Integrator], model: System, dt: float, options: Keywords, torque: Torque,
-                 given: Given):  # fmt: skip
+                 given: Given, read: bool = False):  # fmt: skip
         self.model = model
         self.integrator: Integrator
+        reusable = _reusable(kind, model, options, given)
         #: whether nothing but the states and the model is to be asked when the run is over
-        self.plain = _plain(kind, model, options, given)
-        self.key = _key(kind, dt, options, torque, given) if self.plain else None
+        self.plain = reusable and not getattr(model, "has_contact", False)
+        self.key = _key(kind, dt, options, torque, given) if self.plain or (reusable and read) else None
         integrator: CompiledIntegrator | None = None
         if self.key is not None:
             with _lock:
@@ -101,8 +105,8 @@ def _key(kind: type, dt: float, options: Keywords, torque: object, given: Given)
     return kind, dt, _sort(torque), _sort(inputs), *[(name, type(x), repr(x)) for name, x in options.items()]
 
 
-def _plain(kind: type, model: System, options: Mapping[str, object], given: Given) -> bool:
-    """Whether the states of a run, and its model, say all that an outcome has."""
+def _reusable(kind: type, model: System, options: Mapping[str, object], given: Given) -> bool:
+    """Whether an integrator of a run may serve another one, once what the run leaves has been read."""
     if getattr(kind, "reusable", None) is not kind or given.prescribed is not None or given.pushes:
         return False
     own = vars(model)
@@ -118,12 +122,8 @@ def wrenches_of(given: Given) -> dict[str, Sequence[ExternalWrench]]:
 
 
 def _fits(model: System) -> bool:
-    """Whether integrators can do without their system: functions written in Python and contacts ask it, motions are of
-    one run."""
-    return (
-        isinstance(model, Model) and model.written is None
-        and not model.prescribed_joint_names and not model.has_contact
-    )  # fmt: skip
+    """Whether integrators can do without their system: functions written in Python ask it, motions are of one run."""
+    return isinstance(model, Model) and model.written is None and not model.prescribed_joint_names
 
 
 def _sort(drive: object) -> int:

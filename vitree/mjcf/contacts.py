@@ -10,6 +10,7 @@ import numpy as np
 
 from vitree.geometry.meshes import Meshes, TriangleMesh, meshes_by
 from vitree.geometry.shapes import Box, Capsule, ConvexPart, Cylinder, Ellipsoid, Hull, Place, Shape, Sphere
+from vitree.geometry.terrain import HeightField
 from vitree.mechanism.contacts import Contact, Friction, Ground, NoContact
 from vitree.mechanism.flat import Geometry
 from vitree.mjcf.names import Findings, Names, listed, matrix
@@ -18,6 +19,9 @@ from vitree.urdf.hulls import MeshParts, array_parts
 
 if TYPE_CHECKING:
     from mujoco import MjModel
+
+#: How far the axes of a height field may be from those of the world [-].
+UPRIGHT = 1e-9
 
 
 def solids_of(model: MjModel, k: int, meshes: Meshes, told: list[MeshParts]) -> list[Shape]:
@@ -247,6 +251,9 @@ def add_contacts(
     planes = [k for k in geoms.planes if geoms.fixed[body[k]]]
     if carried := [k for k in geoms.planes if not geoms.fixed[body[k]]]:
         findings.say("contact-shape", f"planes on bodies that move: {_geoms(names, carried)}")
+    if not planes and ground is None and (field := _only_field(model, geoms)) is not None:
+        planes = [field]
+        geoms.solids.remove(field)
     solids: dict[int, list[Shape]] = {}
     lost = []
     parts: list[MeshParts] = []
@@ -326,6 +333,10 @@ def _ground(model: MjModel, geoms: _Geoms, findings: Findings, names: Names, pla
     used = [p for p in planes if any(p in grounded[k] for k in meets)]
     if any(set(grounded[k]) != set(used) for k in meets):
         findings.say("contact-pair", "some geoms touch some of the planes only; here all geoms touch all planes")
+    if (terrain := _terrain(model, geoms, used[0])) is not None:
+        findings.say("contacts", f"the height field {_geoms(names, used)} is the ground: a smooth surface through its "
+                     "heights, which goes on beyond its edges")  # fmt: skip
+        return Ground(terrain=terrain, friction=geoms.friction_of(used[0]))
     spaces = []
     for p in used:
         normal = geoms.xmat[p][:, 2]
@@ -334,6 +345,31 @@ def _ground(model: MjModel, geoms: _Geoms, findings: Findings, names: Names, pla
     if len({float(geoms.coefficients[p, 0]) for p in used}) > 1 or len({geoms.friction_of(p) for p in used}) > 1:
         findings.say("contact-friction", "planes with different friction: contacts have that of the first")
     return Ground(spaces[0][1], spaces[0][0], friction=geoms.friction_of(first), planes=tuple(spaces[1:]))
+
+
+def _only_field(model: MjModel, geoms: _Geoms) -> int | None:
+    """The height field that can be the ground: the only one, which stands still and upright; None without one."""
+    fields = [k for k in geoms.solids if int(model.geom_type[k]) == geoms.kinds.mjGEOM_HFIELD]
+    alone = len(fields) == 1 and geoms.fixed[model.geom_bodyid[fields[0]]]
+    return fields[0] if alone and _terrain(model, geoms, fields[0]) is not None else None
+
+
+def _terrain(model: MjModel, geoms: _Geoms, geom: int) -> HeightField | None:
+    """The heights of a height field whose axes are those of the world; None of another geom.
+
+    Its rows are along y and its columns along x, from one edge to the other: x = r_x (2 j/(n - 1) - 1).
+    """
+    if int(model.geom_type[geom]) != geoms.kinds.mjGEOM_HFIELD or not np.allclose(
+        geoms.xmat[geom], np.eye(3), rtol=0.0, atol=UPRIGHT
+    ):
+        return None
+    of = int(model.geom_dataid[geom])
+    ny, nx = int(model.hfield_nrow[of]), int(model.hfield_ncol[of])
+    x, y, high, _ = map(float, model.hfield_size[of])
+    first = int(model.hfield_adr[of])
+    heights = high * np.asarray(model.hfield_data[first : first + ny * nx], dtype=float).reshape(ny, nx).T
+    a, b, c = geoms.xpos[geom].tolist()
+    return HeightField(heights, (2 * x / (nx - 1), 2 * y / (ny - 1)), (a - x, b - y, c))
 
 
 def _tell(

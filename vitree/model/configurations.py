@@ -223,15 +223,15 @@ RESTING = 1e-3
 
 
 def brought_together(
-    model: Model, q: np.ndarray, v: np.ndarray, dt: float
+    model: Model, q: np.ndarray, v: np.ndarray, dt: float, least: float | None = None
 ) -> tuple[np.ndarray, tuple[str, ...], bool]:
     """Return the configuration near q (nq,) at which nothing is amiss, what was, and whether the start is well.
 
     A start (q, v) that needs nothing is returned as it is, and so is one that is off by more than ``MENDED``. Contacts
     that rebound at the next node may overlap by the way of a step, dt v; they stay as they are. The model is not a
-    reduced one.
+    reduced one. ``least``, where it is known, is the least gap of its contacts at q [m].
     """
-    found = amiss_at(model, q, v, dt)
+    found = amiss_at(model, q, v, dt, least)
     if not found:
         return q, (), True
     if max(off for _, off in found) > MENDED:
@@ -248,12 +248,15 @@ def brought_together(
     return end, (text,), True
 
 
-def amiss_at(model: Model, q: np.ndarray, v: np.ndarray, dt: float) -> list[tuple[str, float]]:
-    """Return in words what misses at q, and by how much [m or rad]."""
+def amiss_at(
+    model: Model, q: np.ndarray, v: np.ndarray, dt: float, least: float | None = None
+) -> list[tuple[str, float]]:
+    """Return in words what misses at q, and by how much [m or rad]; ``least`` as in :func:`brought_together`."""
     found = []
     if model.has_contact:
-        gaps = model.contact_gaps(q)
-        if len(gaps.gap) and gaps.gap.min() < -OVERLAP:
+        if least is None or np.isnan(least):
+            least = float(model.contact_gaps(q).gap.min(initial=np.inf))
+        if least < -OVERLAP:
             gap = np.minimum(gaps_of(model, q)[0] + rebounds(model, q, v, dt), 0.0)
             names = model._contact_names
             worst: dict[tuple[str, str], float] = {}

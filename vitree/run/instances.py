@@ -23,6 +23,7 @@ from vitree.model.user_inputs import resolve_inputs
 from vitree.results.plain import plain
 from vitree.run.arguments import RunArguments, Schedule
 from vitree.run.controller import Targets, with_targets
+from vitree.run.outcome import Outcome
 from vitree.run.trajectory import Trajectory
 
 # ---- rollout: the records of many instances of a model -----------------------------------------------------
@@ -419,16 +420,16 @@ class Batch:
     def _asks(self, name: str) -> bool:
         return name in self.names or bool({*self.names} - {"q", "v", "p"})
 
-    def take(self, k: int, run: Trajectory | None, error: VitreeError | None = None) -> None:
+    def take(self, k: int, run: Trajectory | Outcome | None, error: VitreeError | None = None) -> None:
         """Keep the records of an instance that was run alone, as far as it came."""
         if error is not None:
             self.failed[k] = error
         for array in self.data.values():
             array[k] = np.nan
-        if run is None or not len(run):
+        if run is None or not len(run.t):
             return
         self.note(k, run.system)
-        at = np.arange(len(run))
+        at = np.arange(len(run.t))
         if self.every is None:
             at = at[-1:] if error is None else at[:0]
         rows = len(at)

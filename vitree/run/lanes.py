@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -503,7 +504,7 @@ def one_by_one(batch: Batch, which: Iterable[int]) -> None:
             model = found.system(k)
             driving = {name: found.driven_by(name, k) for name in found.driving}
             given = found.given.but(**found.start(k), **driving, record_every=every, progress=batch.look)
-            batch.take(k, run(model, given))
+            run(model, given, read=functools.partial(batch.take, k))
         except VitreeError as error:
             batch.take(k, getattr(error, "trajectory", None), of_instance(error, k))
 

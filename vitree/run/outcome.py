@@ -401,6 +401,10 @@ class Outcome:
         return self.energies[:, 1]
 
     @property
+    def energy(self) -> np.ndarray:
+        return self.kinetic + self.potential
+
+    @property
     def momentum(self) -> np.ndarray:
         return self.energies[:, 2:8]
 

@@ -314,9 +314,12 @@ class Running:
     schedule : Schedule
     held : mapping of "torque" and "inputs" to Held
         The controllers.
+    places : bool
+        Whether the places of contacts are to be known when the run is over.
     """
 
-    def __init__(self, place: Place, given: RunArguments, schedule: Schedule, held: Mapping[str, Held]):
+    def __init__(self, place: Place, given: RunArguments, schedule: Schedule, held: Mapping[str, Held],
+                 places: bool = True):  # fmt: skip
         self.place, self.integrator = place, place.integrator
         self.every, self.progress, self.schedule = given.record_every, given.progress, schedule
         self.acting = wrenches_told(given.wrenches)
@@ -329,7 +332,7 @@ class Running:
         if self.plain is not None and not self.plain.facts.constrained and _asks_little(given, schedule):
             self.records = _begin_plainly(self.plain, given, schedule.steps // given.record_every + 1)
         else:
-            self.records, self.watched = _started(integrator, given, schedule)
+            self.records, self.watched = _started(integrator, given, schedule, places)
         self.stages = cast("Gauss", integrator).keep_stages(schedule.steps) if given.dense else None
         self.between: Between | None = None
         if held or given.pushes:
@@ -432,12 +435,16 @@ def note_start(integrator: CompiledIntegrator, records: Records, k: int) -> None
     records.starts.append((np.array([k]), q, np.column_stack([np.full_like(before, k), before])))
 
 
-def _started(integrator: Integrator, given: RunArguments, schedule: Schedule) -> tuple[Records, Monitors | None]:
+def _started(
+    integrator: Integrator, given: RunArguments, schedule: Schedule, places: bool
+) -> tuple[Records, Monitors | None]:
     """Set the integrator's state, plan its steps, and return room for the records and monitors."""
     monitors = monitors_of(given.monitors)
     records = begun(integrator, given, schedule, schedule.steps // given.record_every)
     # the steps that lead to records begin between them: what touches is known there
-    between = given.record_every > 1 and isinstance(integrator.model, Model) and integrator.model.has_contact
+    between = (
+        places and given.record_every > 1 and isinstance(integrator.model, Model) and integrator.model.has_contact
+    )
     return records, Monitors(monitors, integrator, schedule.steps) if monitors or between else None
 
 
@@ -525,7 +532,10 @@ def _brought_together(
         return q, v
     if not (model.constraints or model.has_contact):
         return q, v
-    end, integrator.mended, clear = brought_together(model, q, moving, integrator.dt)
+    least = None
+    if isinstance(integrator, CompiledIntegrator) and integrator.touches_here:
+        least = core.least_gap(integrator.stepper, q)
+    end, integrator.mended, clear = brought_together(model, q, moving, integrator.dt, least)
     if model._implied:
         integrator.mended += (implied_text(model._implied),)
     if end is not q and model.constraints and v is not None:

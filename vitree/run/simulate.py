@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import cast
+from typing import TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,6 +42,8 @@ from vitree.run.monitors import monitors_of
 from vitree.run.outcome import Outcome
 from vitree.run.runner import Running
 from vitree.run.trajectory import Later, Trajectory, sound_records
+
+T = TypeVar("T")
 
 # ---- runs of reduced models: the full model is simulated, in the reduced model's coordinates ---------------
 
@@ -513,7 +515,20 @@ _START = {"q0": None, "v0": None, "p0": None, "t0": 0.0, "dt": None, "method": N
 Trajectory._resumed = staticmethod(_resumed)  # this module imports that of the class, not the other way round
 
 
-def run(model: System, given: RunArguments, told: JsonObject | None = None) -> Trajectory:
+@overload
+def run(model: System, given: RunArguments, told: JsonObject | None = None) -> Trajectory: ...
+
+
+@overload
+def run(
+    model: System, given: RunArguments, told: JsonObject | None = None, *, read: Callable[[Outcome | Trajectory], T]
+) -> T: ...
+
+
+def run(
+    model: System, given: RunArguments, told: JsonObject | None = None, *,
+    read: Callable[[Outcome | Trajectory], T] | None = None,
+) -> Trajectory | T:  # fmt: skip
     """Simulate with all arguments in one object; see :func:`simulate`, which raises the same.
 
     Constraints that others imply are left out, and the run has a warning of it.
@@ -524,21 +539,37 @@ def run(model: System, given: RunArguments, told: JsonObject | None = None) -> T
     given : RunArguments
     told : mapping, optional
         Settings of the trajectory beside those of the run.
+    read : callable, optional
+        Takes what is wanted of the fields of the trajectory, each of which is computed where it is asked for. The
+        integrator serves another run afterwards.
 
     Returns
     -------
-    Trajectory
+    Trajectory, or what ``read`` returns
     """
     try:
-        return _run(model, given, told)
+        return _run(model, given, told, read)
     except DependentConstraintsError as error:
         lean = without_implied(model, error.q)
         if lean is None:
             raise
-    return _run(lean, given, told)
+    return _run(lean, given, told, read)
 
 
-def _run(model: System, given: RunArguments, told: JsonObject | None = None) -> Trajectory:
+@overload
+def _run(model: System, given: RunArguments, told: JsonObject | None = None, read: None = None) -> Trajectory: ...
+
+
+@overload
+def _run(
+    model: System, given: RunArguments, told: JsonObject | None, read: Callable[[Outcome | Trajectory], T] | None
+) -> Trajectory | T: ...
+
+
+def _run(
+    model: System, given: RunArguments, told: JsonObject | None = None,
+    read: Callable[[Outcome | Trajectory], T] | None = None,
+) -> Trajectory | T:  # fmt: skip
     """As :func:`run`, but a start at which constraints depend on each other is an error."""
     chooses, told = asks_for_choice(given), dict(told or {})
     if given.drives:
@@ -557,7 +588,8 @@ def _run(model: System, given: RunArguments, told: JsonObject | None = None) -> 
     if chooses and given.resume is None:
         given, told = with_step(model, kind, given, _run)
     if type(model) is not Model and isinstance(model, ReducedModel):
-        return run_reduced(model, given, partial(_run, told=told))
+        whole_run = run_reduced(model, given, partial(_run, told=told))
+        return whole_run if read is None else read(whole_run)
     if given.resume is not None:
         given = as_before(model, given)
         kind = model.methods[str(given.method)]
@@ -566,8 +598,8 @@ def _run(model: System, given: RunArguments, told: JsonObject | None = None) -> 
     require_times(given.t0, given.t0 + schedule.duration, shortest)
     require_room(model, given, schedule)
     given, held, limited = driven(model, given, schedule)
-    place = Place(kind, model, schedule.dt, given.options, cast("Torque", given.torque), given)
-    running = Running(place, given, schedule, held)
+    place = Place(kind, model, schedule.dt, given.options, cast("Torque", given.torque), given, read is not None)
+    running = Running(place, given, schedule, held, read is None)
 
     def outcome() -> Outcome:
         return running.outcome(told | ({"effort_cut": limited.shares()} if limited is not None else {}))
@@ -582,13 +614,14 @@ def _run(model: System, given: RunArguments, told: JsonObject | None = None) -> 
             stop.trajectory = outcome().trajectory()  # type: ignore[attr-defined]
         raise
     end = outcome()
-    done = end.trajectory()
+    done = end.trajectory() if read is None else None
     if not end.sound():
-        raise_unsound(model, done)
+        raise_unsound(model, done or end.trajectory())
     if running.faces:
-        require_right_way(model, done)
+        require_right_way(model, done or end.trajectory())
+    found = done if read is None else read(end)
     place.give_back()
-    return done
+    return cast("Trajectory | T", found)
 
 
 def require_right_way(model: System, done: Trajectory) -> None:

@@ -9,8 +9,10 @@ from pathlib import Path
 from xml.etree.ElementTree import Element as Node
 
 from vitree.errors import SdfError
+from vitree.sdf.from_urdf import model_of_urdf
 from vitree.sdf.rules import RULES
 from vitree.sdf.schema import IGNORED, MOTION, READ, SILENT, VERSIONS
+from vitree.urdf.checks import has_xacro
 from vitree.urdf.paths import Packages, Places, home_of
 from vitree.urdf.xml import Source, shown
 from vitree.wording import has_unseen, visible
@@ -314,9 +316,16 @@ class Document:
             return None
         source = Source(name, data, max_bytes=self.max_bytes, known=None, rules=RULES,
                         error=SdfError)  # fmt: skip
-        self.file.findings += source.findings
         for part in source.root.iter():
             part.file = name  # type: ignore[attr-defined]
+        if source.root.tag == "robot":
+            if has_xacro(source):
+                raise self.file.fail("sdf-content", f'"{shown(uri)}", which is included, is a URDF file with xacro; '
+                                     "expand it first", node)  # fmt: skip
+            model = model_of_urdf(source)
+            self.file.findings += source.findings
+            return model, self._places(path.absolute()), VERSIONS[-1], (*chain, real)
+        self.file.findings += source.findings
         version = self._check_root(source, source.root)
         models = source.root.findall("model")
         if not models and all(each.tag in IGNORED["sdf"] for each in source.root):

@@ -13,7 +13,7 @@ from vitree.geometry.shapes import Cone, Ellipsoid, Place, Shape
 from vitree.mechanism.flat import Geometry
 from vitree.sdf.document import Document, Scope, words
 from vitree.sdf.frames import Frames, inverse
-from vitree.sdf.schema import NO_SHAPES, OTHER_SHAPES, SIZES
+from vitree.sdf.schema import NO_MASS, NO_SHAPES, OTHER_SHAPES, SIZES
 from vitree.spatial.rotations import angles_rpy
 from vitree.urdf.geometry import Colour, read_colours, read_shapes
 from vitree.urdf.inertials import Inertial, settle_inertial
@@ -165,7 +165,7 @@ class _LinkReader:
             text = words(inertial, "density")
             if text is not None and (found := self.file.floats(inertial, text, 1, f"the <density> of {self.what}")):
                 density = found[0]
-        elif inertial is None and policy != "geometry":
+        elif inertial is None and policy != "geometry" and NO_MASS not in self.node.keys():
             if not link.static:
                 self.file.say("inertial-default", f"the {self.what} has no <inertial>", self.node)
             default = SubElement(made, "inertial")

@@ -55,6 +55,8 @@ IGNORED = {
     "joint": {"sensor"},
 }
 IGNORED["gazebo"] = IGNORED["sdf"]
+#: The attribute of a link of a URDF file without an inertia: no name that a file can write.
+NO_MASS = "{}massless"
 #: Shapes of a <geometry>: those of robot files with their sizes, and others.
 SIZES = {"box": {"size": 3}, "cylinder": {"radius": 1, "length": 1}, "sphere": {"radius": 1},
          "capsule": {"radius": 1, "length": 1}}  # fmt: skip

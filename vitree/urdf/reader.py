@@ -25,7 +25,7 @@ from vitree.mechanism.contacts import LIMITS, Ground
 from vitree.model.model import Model
 from vitree.tree.tree import Tree
 from vitree.urdf.build import Builder, bounds_of, moves
-from vitree.urdf.checks import check_elements, check_mimics, has_xacro, name_of, xacro_in
+from vitree.urdf.checks import check_elements, check_mimics, has_xacro, listed, name_of, xacro_in
 from vitree.urdf.collision import apart_of, contacts_of
 from vitree.urdf.geometry import read_colours, read_shapes, read_textures
 from vitree.urdf.inertials import POLICIES, settle_inertial
@@ -36,7 +36,7 @@ from vitree.urdf.schema import ONE_COORDINATE
 from vitree.urdf.transmissions import NUMBERS, checked_numbers, numbers_by, rotors_of
 from vitree.urdf.units import check_units
 from vitree.urdf.wheels import note_wheels
-from vitree.urdf.xacro import expand_xacro, is_xacro
+from vitree.urdf.xacro import expand_xacro, is_xacro, macros_of
 from vitree.urdf.xml import MAX_BYTES, MAX_DEPTH, Source
 from vitree.wording import brief
 
@@ -358,6 +358,9 @@ def _read(given: RobotFile, options: Options, measure: bool = False) -> tuple[So
         file.say("xacro-expanded", "the file has xacro in it, which is expanded")
     for warning in warnings:
         file.say("xacro-warning", f"xacro: {warning}")
+    if path is not None and "<link" not in file.text and (macros := macros_of(path)):
+        text = f"there is no <link>: the file defines the xacro macros {listed(macros)}, and calls none"
+        raise file.fail("no-links", text, file.root, remedy="read the file that includes it and calls them")
     links, joints = check_elements(file, options["name"])
     colours = read_colours(file)
     textures = read_textures(file)

@@ -9,6 +9,7 @@ import os
 import sys
 import textwrap
 import threading
+import xml.etree.ElementTree as ElementTree
 from importlib import import_module, metadata, resources
 from pathlib import Path
 from types import ModuleType
@@ -232,11 +233,12 @@ def _key(name: str | os.PathLike[str]) -> str:
     return str(name).casefold().replace("-", "_").replace(" ", "_")
 
 
-def suggest_base(path: str | os.PathLike[str], trust: bool = False) -> str:
+def suggest_base(path: str | os.PathLike[str], trust: bool = False, inertia: str = "warn") -> str:
     """Return "free" for a robot that moves about, and "fixed" for one that is bolted down; trust as for xacro.
 
     A robot is free if its root link has two or more limbs of two or more joints each (legs), or no joint at all. Every
-    other robot is fixed, and so is one whose root link is called "world". ``BASES`` has the exceptions by name.
+    other robot is fixed, and so is one whose root link is called "world", or has no mass: it cannot float. With the
+    ``inertia`` "geometry" shapes have a mass. ``BASES`` has the exceptions by name.
     """
     path = Path(path)
     if path.stem in BASES:
@@ -259,11 +261,15 @@ def suggest_base(path: str | os.PathLike[str], trust: bool = False) -> str:
     roots = [link.get("name") for link in root.findall("link") if link.get("name") not in children]
     if roots == ["world"]:
         return "fixed"
+    massive = {link.get("name") for link in root.findall("link") if _has_mass(link, inertia == "geometry")}
     # root to leaves: the moving joints of each limb, counted where it leaves the root's body
     limbs: list[int] = []
+    rooted: set[str | None] = set()
     stack: list[tuple[str | None, int | None]] = [(name, None) for name in roots]
     while stack:
         name, limb = stack.pop()
+        if limb is None:
+            rooted.add(name)
         for end, moving in below.get(name, []):
             here = limb
             if moving and limb is None:
@@ -272,4 +278,18 @@ def suggest_base(path: str | os.PathLike[str], trust: bool = False) -> str:
             if here is not None:
                 limbs[here] += moving
             stack.append((end, here))
-    return "free" if not limbs or sum(size >= 2 for size in limbs) >= 2 else "fixed"
+    legged = sum(size >= 2 for size in limbs) >= 2
+    return "free" if not limbs or (legged and rooted & massive) else "fixed"
+
+
+def _has_mass(link: ElementTree.Element, shapes: bool) -> bool:
+    """Whether a link has a mass, also by its shapes if they have one; what is no number counts: readers report it."""
+    if shapes and any(link.find(tag) is not None for tag in ("collision", "visual")):
+        return True
+    mass = link.find("inertial/mass")
+    if mass is None:
+        return False
+    try:
+        return float(str(mass.get("value"))) != 0
+    except ValueError:
+        return True

@@ -21,6 +21,8 @@ from vitree.errors import MissingExtraError, UnknownNameError, UrdfError
 from vitree.urdf.paths import Packages, Places, Resolved
 from vitree.urdf.xml import MAX_BYTES
 
+#: The definition of a macro.
+_MACRO = re.compile(rb"""<(?:xacro:)?macro\s[^>]*?\bname\s*=\s*["']([^"']+)""")
 #: Limits of a file that is not trusted: time [s], memory [bytes], and files that it reads.
 SECONDS, MEMORY, FILES = 30.0, 2**30, 1000
 #: Longest line of the process [bytes].
@@ -222,6 +224,15 @@ def _converse(path: Path, job: Mapping[str, object], server: _Server) -> JsonObj
     if late.is_set():
         return {"failed": "refused", "text": f"more than {SECONDS:g} s", "suffix": "", "at": []}
     return {"failed": "memory", "text": "", "suffix": "", "at": []}
+
+
+def macros_of(path: Path) -> list[str]:
+    """Return the names of the macros that a file defines itself, in its order."""
+    try:
+        found = _MACRO.findall(path.read_bytes())
+    except OSError:
+        return []
+    return list(dict.fromkeys(name.decode("utf-8", "replace") for name in found))
 
 
 def _no_process(path: Path, why: str) -> UrdfError:

@@ -274,7 +274,7 @@ class World:
             tree.ground = tree.ground if self.tree.ground is None else None
             return tree, None, base, any(isinstance(each, Coupling) for each in tree.constraints)
         if base is None:
-            base = suggest_base(path, bool(options.get("trust", False)))
+            base = suggest_base(path, bool(options.get("trust", False)), str(options.get("inertia")))
         tree = read_urdf(path, base, gravity=self.tree.gravity, ground=self.tree.ground or Ground(),
                          limits=self.tree.limits, **options)  # fmt: skip
         tree.ground = None

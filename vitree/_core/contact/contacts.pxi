@@ -31,6 +31,8 @@ cdef double CLOSES = 1e-13
 cdef double AWAY = 2e-6
 #: The list of what is near is made anew so much earlier where there are convex shapes
 cdef double SHAPES_SKIN = 0.2
+#: [m] shapes that overlap by more at node 1 have done so from the start of the run
+cdef double FROM_START = 1e-8
 #: [m/s] contacts slower than this do not slide
 cdef double SLIDING = 1e-7
 
@@ -600,9 +602,14 @@ cdef bint overlaps_little(ModelStepper self) noexcept nogil:
     for k in range(x.asked_count):
         c = x.asked[k]
         if (x.within[c] == INSIDE and self.touch[c].stiffness == INFINITY and x.there[c].gap < x.target[c] - CLOSES
-                and not -x.there[c].gap <= HELD_GAP + x.slack):
+                and not sunk_by(x.there[c].gap, x.here[c].gap) <= HELD_GAP + x.slack):
             return False
     return True
+
+
+cdef inline double sunk_by(double gap, double before) noexcept nogil:
+    # the depth of an overlap that a step is judged by: how much deeper it comes where shapes overlapped from the start
+    return before - gap if before < -FROM_START else -gap
 
 
 cdef void contact_remember(ModelStepper self) noexcept nogil:

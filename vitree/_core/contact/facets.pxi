@@ -304,7 +304,7 @@ cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
             if x.within[c] == OUTSIDE:
                 x.there[c].gap = max(x.there[c].gap, max(gap, x.target[c]))
         return
-    x.sunk = max(x.sunk, -gap)
+    x.sunk = max(x.sunk, sunk_by(gap, at.gap))
     count = facets_about(&A, &B, n, found)
     if not along or not (on_face(&at.fa) or on_face(&at.fb)):
         count = add_closest(at if along else &other, &A, &B, found, count)
@@ -319,8 +319,8 @@ cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
         for c in range(first, first + MOST_FACETS):
             missing = missing or comes_in(self, c)
         if not missing:
-            if -gap > x.stuck:
-                x.stuck, x.stuck_at = -gap, first
+            if sunk_by(gap, at.gap) > x.stuck:
+                x.stuck, x.stuck_at = sunk_by(gap, at.gap), first
 
 
 cdef inline bint is_curved(const Feature* f) noexcept nogil:

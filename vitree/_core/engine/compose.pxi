@@ -124,6 +124,8 @@ cdef int halve(ModelStepper self, int status) noexcept nogil:
         solved = solved or (turned and again(self, finest, True, &spent))
         for k in range(halvings + 1):
             solved = solved or again(self, 1 << k, True, &spent)
+        # passes that converge in no part, but nothing else is wrong
+        solved = solved or (most > 0 and not self.method.explicit and again(self, 2 * finest, False, &spent))
     now.iterations = spent
     if solved:
         # the history has increments of another step
