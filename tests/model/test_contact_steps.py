@@ -619,6 +619,25 @@ def test_a_ball_rolls_down_a_surface():
     assert abs(np.linalg.norm(ends[0]) - along) < 1e-5
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_a_ball_slides_over_hills(method):
+    """Without friction: no node below the surface, and an energy of second order, as of any smooth constraint."""
+    field = vt.HeightField(lambda x, y: 0.1 * np.sin(4 * x) * np.cos(3 * y), 0.05, (-3, -3, 0), (120, 120))
+    tree = vt.Tree("ball")
+    tree.world.add(vt.free("base"), vt.body("ball", 1.0, (0.004,) * 3))
+    tree.contact(vt.Contact("ball", shapes=vt.Sphere(0.1)), vt.Ground(terrain=field, friction=0.0))
+    model = tree.compile()
+    q = model.neutral()
+    q[:2] = 0.1, 0.05
+    q = vt.place_on_ground(model, q)
+    drifts = []
+    for dt in (4e-3, 2e-3):
+        run = vt.simulate(model, q, duration=0.6, dt=dt, method=method, monitors="gap")
+        assert np.abs(run.monitors["gap"]).max() < 1e-12
+        drifts.append(np.abs(run.energy - run.energy[0]).max())
+    assert drifts[0] < 1e-4 and drifts[0] > 3.5 * drifts[1]
+
+
 def test_a_compliant_ground():
     model = ball(friction=0.5, stiffness=1e4, damping=50.0)
     q = model.neutral()

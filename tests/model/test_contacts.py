@@ -46,27 +46,50 @@ def test_points_and_spheres_on_planes(seed, inside):
 @pytest.mark.parametrize("seed", range(10))
 def test_points_over_a_height_field(seed, inside):
     rng = np.random.default_rng(seed)
-    field, x, radius = hills(rng), rng.normal(size=3), rng.choice([0.0, 0.1])
-    model = two_bodies(vt.Contact("B", x, radius), vt.Ground(terrain=field), inside=inside)
+    field, x = hills(rng), rng.normal(size=3)
+    model = two_bodies(vt.Contact("B", x), vt.Ground(terrain=field), inside=inside)
     q = state(model, rng)
 
     def touch(q):
         c = oracle.moved(of(model, q, "B"), x)
         z, *slope = field.height_and_slope(c[0], c[1])
-        return oracle.point_field(c, radius, z, slope)
+        return oracle.point_field(c, 0.0, z, slope)
 
     first = touch(q)
     require_gap(model, q, first, 0, "B", "ground")
-    f = 1 / first.normal[2]  # frozen
+    f = 1 / first.normal[2]  # frozen: at a gap of zero its change does not count
 
     def gap(q):
         c = oracle.moved(of(model, q, "B"), x)
         return (c[2] - field.height(c[0], c[1])) / f
 
     # a spline has jumps in its third derivative: shorter steps, of lower order
-    n = oracle.rows(model, q, first, "B")[0] if not radius else oracle.basis(first.normal)[0] @ oracle.point_jacobian(
-        model, q, "B", oracle.moved(of(model, q, "B"), x))  # fmt: skip
+    n = oracle.rows(model, q, first, "B")[0]
     np.testing.assert_allclose(n, differences(gap, model, q, 1e-4), rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_spheres_over_a_height_field(seed):
+    """The nearest point of the surface, by the distances of its points; the normal is the derivative of the gap."""
+    rng = np.random.default_rng(seed)
+    field, R = hills(rng), 0.03
+    model = two_bodies(vt.Contact("B", (0.0, 0.0, 0.0), R), vt.Ground(terrain=field), inside=False)
+    q = state(model, rng)
+    place = rng.uniform((-1.5, -1.0), (1.0, 1.0))
+    z, *slope = field.height_and_slope(*place)
+    n = np.array([-slope[0], -slope[1], 1.0]) / np.hypot(1.0, np.hypot(*slope))
+    # a centre at a distance from a point of the surface along the normal there, near enough that no other is nearer
+    away = rng.choice([R, 0.5 * R, 2.0 * R, -0.2 * R])
+    wanted = np.array([*place, z]) + away * n
+    for _ in range(50):
+        q = model.integrate(q, np.linalg.lstsq(oracle.point_jacobian(model, q, "B", of(model, q, "B")[:3, 3]),
+                                               wanted - of(model, q, "B")[:3, 3], rcond=None)[0])  # fmt: skip
+    np.testing.assert_allclose(of(model, q, "B")[:3, 3], wanted, atol=1e-12)
+    found = model.contact_gaps(q)
+    np.testing.assert_allclose(found.gap, [away - R], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found.normal[0], n, rtol=0, atol=1e-11)
+    row = n @ oracle.point_jacobian(model, q, "B", wanted)
+    np.testing.assert_allclose(row, differences(lambda q: model.contact_gaps(q).gap[0], model, q, 1e-4), rtol=0, atol=1e-7)
 
 
 ROUND = {
