@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
 import time
@@ -70,8 +71,7 @@ def starts_of(found: Instances, by_momentum: bool) -> tuple[np.ndarray, np.ndarr
     """Return the states (n, nq) and (n, nv) at the start, as simulate() takes them."""
     model, n = cast("Model", found.model), found.count
     q = model.start if found.q0 is None else found.q0
-    q = np.array([model.validate_configuration(row, f"q0[{k}]" if q.ndim == 2 else "q0")
-                  for k, row in enumerate(np.atleast_2d(q))])  # fmt: skip
+    q = _configurations(model, q)
     if found.v0 is not None and found.p0 is not None:
         raise InputError("give one of v0, p0, not v0 and p0")
     name = "v0" if found.p0 is None else "p0"
@@ -80,7 +80,7 @@ def starts_of(found: Instances, by_momentum: bool) -> tuple[np.ndarray, np.ndarr
             model.require_invertible_mass_matrix(row)
     given = getattr(found, name)
     v = np.zeros((1, model.nv)) if given is None else np.atleast_2d(given)
-    for k, row in enumerate(v):
+    for k, row in enumerate(v if not np.isfinite(v).all() else ()):
         model.validate_velocity(row, f"{name}[{k}]" if len(v) > 1 else name)
     q = np.array(np.broadcast_to(q, (n, model.nq)), order="C")
     v = np.array(np.broadcast_to(v, (n, model.nv)), order="C")
@@ -89,6 +89,16 @@ def starts_of(found: Instances, by_momentum: bool) -> tuple[np.ndarray, np.ndarr
     if not by_momentum and found.p0 is not None:
         return q, model._velocities(q, v)
     return q, v
+
+
+def _configurations(model: Model, q: np.ndarray) -> np.ndarray:
+    """Return the configurations (k, nq) at the start as simulate() takes them; errors name the row."""
+    rows = np.atleast_2d(q)
+    if np.isfinite(rows).all():
+        with contextlib.suppress(InputError):  # of a row, which is named below
+            return np.array(model._checked_stack(rows, "q0"))
+    return np.array([model.validate_configuration(row, f"q0[{k}]" if q.ndim == 2 else "q0")
+                     for k, row in enumerate(rows)])  # fmt: skip
 
 
 def held_alone(
