@@ -3,8 +3,9 @@
     python benchmarks/rollouts.py [--smoke] [--large]
 
 Both programs step the same robots from the same starts, in one thread, and record only the end where they can. Shares
-are of MuJoCo's Euler step, and of its RK4 step for rk4. Then two threads beside one, and with --large the memory and
-the time of many instances.
+are of MuJoCo's Euler step, and of its RK4 step for rk4. The two take turns, and the least of several turns counts. Then
+two threads beside one. "talos, drives" has a servo of kp 100 N m/rad and kd 2 N m s/rad on each joint, and in MuJoCo
+position actuators with the integrator implicitfast. With --large: the memory and the time of many instances.
 """
 
 from __future__ import annotations
@@ -28,50 +29,72 @@ METHODS = (("linear-time", {}, "euler"), ("rk4", {}, "rk4"), ("semi-implicit-eul
 MANY = 8
 
 
-def seconds_of(call, repeats: int) -> float:
-    """Least seconds of a call."""
-    return 1e-6 * peers.best_of(call, 1, repeats)
+#: Gains [N m/rad, N m s/rad] of the servos.
+GAINS = (100.0, 2.0)
+DRIVEN = (("linear-time", {}, "implicitfast"), ("midpoint", {}, "implicitfast"))
 
 
-def peer(text: str, free: bool, model: vt.Model, q: np.ndarray, v: np.ndarray, dt: float, steps: int, repeats: int,
-         threads: int = 1) -> dict[str, float]:  # fmt: skip
-    """Seconds of ``mujoco.rollout``, which records all states, by integrator."""
+def least_seconds(calls: dict, repeats: int) -> dict:
+    """Least seconds of each call; they take turns."""
+    found = dict.fromkeys(calls, np.inf)
+    for _ in range(repeats):
+        for name, call in calls.items():
+            found[name] = min(found[name], 1e-6 * peers.best_of(call, 1, 1))
+    return found
+
+
+def peer(text: str, free: bool, model: vt.Model, q: np.ndarray, v: np.ndarray, dt: float, steps: int,
+         integrators=("euler", "rk4"), gains=None, threads: int = 1) -> dict:  # fmt: skip
+    """Calls of ``mujoco.rollout``, which records all states, by integrator."""
     found = {}
-    for name in ("euler", "rk4"):
-        theirs = peers.mujoco_model(text, free, dt)
-        theirs.opt.integrator = {"euler": mujoco.mjtIntegrator.mjINT_EULER, "rk4": mujoco.mjtIntegrator.mjINT_RK4}[name]
-        names = [mujoco.mj_id2name(theirs, mujoco.mjtObj.mjOBJ_JOINT, k) for k in range(theirs.njnt)]
-        coordinates = peers.Coordinates(model, names[int(free):], free, mujoco=True)
+    for name in integrators:
+        theirs = peers.mujoco_model(text, free, dt, gains)
+        theirs.opt.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{name.upper()}")
+        joints = [mujoco.mj_id2name(theirs, mujoco.mjtObj.mjOBJ_JOINT, k) for k in range(theirs.njnt)]
+        coordinates = peers.Coordinates(model, joints[int(free):], free, mujoco=True)
         states = np.array([np.concatenate([[0.0], *coordinates.theirs(a, b)]) for a, b in zip(q, v, strict=True)])
         data = [mujoco.MjData(theirs) for _ in range(threads)]
-        found[name] = seconds_of(lambda m=theirs, d=data, s=states: peer_rollout.rollout(m, d, s, nstep=steps), repeats)
+        found[name] = lambda m=theirs, d=data, s=states: peer_rollout.rollout(m, d, s, nstep=steps)
     return found
 
 
 def table(smoke: bool) -> None:
     """Robots by methods, then threads."""
-    n, steps, repeats = (64, 100, 5) if not smoke else (9, 5, 1)
-    dt = 1e-3
-    for robot, (text, free) in (peers.robots() | {"pendulum2": (peers.chain_urdf(2), False)}).items():
+    n, steps, repeats = (64, 100, 12) if not smoke else (9, 5, 1)
+    dt, robots = 1e-3, peers.robots()
+    for robot in (*robots, "talos, drives", "pendulum2"):
+        gains = GAINS if "drives" in robot else None
+        text, free = robots["talos"] if gains else robots.get(robot, (peers.chain_urdf(2), False))
         model = vt.load_urdf(text, base="free" if free else "fixed")
+        if gains:
+            model = model.with_drives({"*": gains})
+        methods = DRIVEN if gains else METHODS
         rng = np.random.default_rng(0)
         q = np.array([model.integrate(model.neutral(), 0.3 * rng.normal(size=model.nv)) for _ in range(n)])
         v = rng.uniform(-1, 1, (n, model.nv))
-        theirs = peer(text, free, model, q, v, dt, steps, repeats)
-        print(f"\n{robot}: {n} instances, {steps} steps of {dt:g} s; us per instance and step (share of the peer's)")
-        for name, seconds in theirs.items():
-            print(f"  {'mujoco ' + name:26s} {1e6 * seconds / n / steps:8.2f}")
-        for method, options, other in METHODS:
-            def call(threads: int = 1, many: int = 1, method=method, options=options, model=model, q=q, v=v):
-                return vt.rollout(model, np.tile(q, (many, 1)), np.tile(v, (many, 1)), duration=steps * dt, dt=dt,
-                                  method=method, record_every=None, threads=threads, **options)  # fmt: skip
 
-            one, told = seconds_of(call, repeats), call()
+        def call(method, options, threads: int = 1, many: int = 1, model=model, q=q, v=v):
+            return vt.rollout(model, np.tile(q, (many, 1)), np.tile(v, (many, 1)), duration=steps * dt, dt=dt,
+                              method=method, record_every=None, threads=threads, **options)  # fmt: skip
+
+        theirs = peer(text, free, model, q, v, dt, steps, dict.fromkeys(other for _, _, other in methods), gains)
+        ours = {" ".join([method, *(f"{k} {x}" for k, x in options.items())]): (method, options, other)
+                for method, options, other in methods}  # fmt: skip
+        calls: dict = {f"mujoco {name}": run for name, run in theirs.items()}
+        calls |= {label: lambda m=method, o=options: call(m, o) for label, (method, options, _) in ours.items()}
+        least = least_seconds(calls, repeats)
+        print(f"\n{robot}: {n} instances, {steps} steps of {dt:g} s; us per instance and step (share of the peer's)")
+        for name in theirs:
+            print(f"  {'mujoco ' + name:26s} {1e6 * least[f'mujoco {name}'] / n / steps:8.2f}")
+        for label, (method, options, other) in ours.items():
+            told = call(method, options)
             # threads share more than a few instances
-            alone, both = (seconds_of(lambda call=call, k=k: call(k, MANY), repeats) for k in (1, 2))
-            label = " ".join([method, *(f"{k} {x}" for k, x in options.items())])
-            print(f"  {label:26s} {1e6 * one / n / steps:8.2f} ({one / theirs[other]:5.3f} of {other}); two threads "
-                  f"{alone / both:4.2f} times; {told.in_lanes.sum()} in lanes of {told.width}")  # fmt: skip
+            threads = least_seconds({k: lambda k=k, m=method, o=options: call(m, o, k, MANY) for k in (1, 2)},
+                                    min(repeats, 3))  # fmt: skip
+            share = f"({least[label] / least[f'mujoco {other}']:5.3f} of {other})"
+            print(f"  {label:26s} {1e6 * least[label] / n / steps:8.2f} {share}; "
+                  f"two threads {threads[1] / threads[2]:4.2f} times; {told.in_lanes.sum()} in lanes of {told.width}",
+                  flush=True)  # fmt: skip
 
 
 def large() -> None:
@@ -97,7 +120,7 @@ def large() -> None:
             took = time.perf_counter() - start
             print(f"1,000 double pendulums, 5 s at 1 ms, {method}, {'end' if every is None else 'all'}: "
                   f"{took:.2f} s with {found.threads} threads; {found}")  # fmt: skip
-    theirs = peer(text, False, model, q, v, 1e-3, 5000, 1, threads=2)
+    theirs = least_seconds(peer(text, False, model, q, v, 1e-3, 5000, threads=2), 1)
     print(f"  mujoco.rollout, two threads: euler {theirs['euler']:.2f} s, rk4 {theirs['rk4']:.2f} s")
 
 

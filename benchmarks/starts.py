@@ -14,6 +14,13 @@ import vitree as vt
 sys.path.insert(0, str(Path(__file__).parent.parent / "examples" / "papers" / "lee_2016"))
 import chains
 
+#: Robots that smooth_motion() moves: title, whether the base is free, and duration [s].
+ROBOTS = {
+    "talos": ("Talos tumbling, 1 s", True, 1.0),
+    "kinova": ("Kinova, 0.5 s", False, 0.5),
+    "centauro": ("Centauro tumbling, 1 s", True, 1.0),
+}
+
 
 def panda() -> vt.Model:
     """Return the arm with its seven joints; the fingers are fixed, because they would slide away without limits."""
@@ -71,12 +78,17 @@ class Motion:
 
 
 def smooth_motion(name: str) -> Motion:
-    """Return the motion chain10 or chain30, let go with all joints at 0.1 rad, or talos, which tumbles and falls."""
-    if name == "talos":
-        text = peers.without_damping(vt.find_robot("talos").read_text())
-        model = vt.load_urdf(text, base="free")
+    """Return the motion chain10 or chain30, let go with all joints at 0.1 rad, or that of one of ROBOTS.
+
+    Robots start at their neutral configuration with random velocities; those with a free base tumble and fall.
+    """
+    if name in ROBOTS:
+        title, free, duration = ROBOTS[name]
+        # continuous joints would have another coordinate in Pinocchio: their limits are out of reach
+        text = peers.without_damping(vt.find_robot(name).read_text()).replace('type="continuous"', 'type="revolute"')
+        model = vt.load_urdf(text, base="free" if free else "fixed")
         v = 1.5 * np.random.default_rng(0).normal(size=model.nv)
-        return Motion("Talos tumbling, 1 s", text, True, model, model.neutral(), v, 1.0)
+        return Motion(title, text, free, model, model.neutral(), v, duration)
     n = int(name.removeprefix("chain"))
     text = hanging_chain_urdf(n)
     return Motion(f"hanging chain of {n}, 5 s", text, False, vt.load_urdf(text), np.full(n, 0.1), np.zeros(n), 5.0)

@@ -1,10 +1,12 @@
 """Error against time: vitree's methods beside Pinocchio, MuJoCo and SciPy on smooth motions.
 
-    python benchmarks/work_precision.py [--case chain10|chain30|talos|all] [--smoke] [--plot FILE]
+    python benchmarks/work_precision.py [--case chain10|chain30|talos|kinova|centauro|all] [--gauss] [--smoke]
+                                        [--plot FILE]
 
 Hanging chains of 10 and 30 boxes (1 kg, 0.03 x 0.03 x 0.1 m) turn about x and y in alternation. They are let go with
 all joints at 0.1 rad, for 5 s. Talos has a free base, and no friction and damping. It tumbles and falls for 1 s: all
-velocities begin as 1.5 times standard normal numbers of seed 0. The error is the norm of the difference of all q and v
+velocities begin as 1.5 times standard normal numbers of seed 0. Kinova, on its base, for 0.5 s, and Centauro, as Talos,
+start in the same way; they are not among "all" but of --gauss. The error is the norm of the difference of all q and v
 [rad, rad/s; m, m/s] at the end to the reference. The reference is gauss of order 16, tolerance 1e-14, with small steps.
 Its difference to rk8 with small steps is printed. Errors below three times this floor cannot be told apart from it.
 
@@ -20,7 +22,8 @@ Runge-Kutta method that DOP853 is built on, twelve forward dynamics a step, with
 keeps neither momentum nor energy. The last tables give the time at which a method reaches an error, between its runs as
 a power law: the best of vitree's, the best of its variational ones, gauss of order 8 and the best of the peers; then
 shares of the best peer's time, and of rk8's. "scipy-dop853" is SciPy's method on vitree's dynamics, and counts as
-neither.
+neither. --gauss measures gauss and rk8 alone, in turns: shares of rk8's time by order and tolerance, with the lanes of
+VITREE_WIDTH.
 """
 
 from __future__ import annotations
@@ -36,8 +39,11 @@ from scipy.integrate import solve_ivp
 from starts import Motion, smooth_motion
 
 import vitree as vt
+from vitree import _core
 
 CASES = "chain10", "chain30", "talos"
+#: More, of --gauss.
+ALL_CASES = (*CASES, "kinova", "centauro")
 #: Of vitree: label -> method and options.
 METHODS = {
     "linear-time": ("linear-time", {}),
@@ -344,13 +350,57 @@ def report(bench: Bench, ours: dict[str, list[Point]], others: dict[str, list[Po
               f"{share(variational, rk8)}{share(gauss, rk8)}", flush=True)  # fmt: skip
 
 
+#: Orders and tolerances of gauss that are compared with rk8; None: the default.
+GAUSS = [(order, None) for order in (4, 6, 8, 12, 16)] + [(order, tol) for order in (6, 8) for tol in (1e-6, 1e-8)]
+COARSE = [10.0**-k for k in range(1, 10)]
+
+
+def gauss_shares(bench: Bench, smoke: bool) -> None:
+    """Print the shares of rk8's time that gauss takes to an error, by order and tolerance."""
+    motion, floor = bench.motion, 3 * bench.floor
+    methods: dict[str, tuple[str, dict]] = {RK8: (RK8, {})}
+    for order, tolerance in GAUSS:
+        given = {} if tolerance is None else {"tolerance": tolerance}
+        methods[", ".join([f"{order}", *(f"{x:.0e}" for x in given.values())])] = "gauss", {"order": order, **given}
+    points: dict[str, dict[int, Point]] = {label: {} for label in methods}
+    bench.repeats = 1
+    for label, (method, options) in methods.items():
+        for k in range(1 if smoke else REFINEMENTS + 1):
+            steps = round(max(motion.duration, 1.0) * COARSEST_OF_HIGH[motion.free] * 2 ** (k / 2))
+            done = bench.vitree(method, options, steps)
+            if done is not None:
+                points[label][steps] = Point(f"{steps}", bench.error(done[0]), done[1])
+                if points[label][steps].error < max(floor, COARSE[-1]) or done[1] > 2 * LONG:
+                    break
+    for turn in range(REPEATS):
+        for label, (method, options) in methods.items():
+            for steps, point in points[label].items():
+                if point.seconds > 0.2 * ENOUGH and turn >= ROUNDS:
+                    continue
+                point.seconds = min(point.seconds, bench.run(method, options, steps)[1])
+    reached = {label: [time_to([*each.values()], error, floor) for error in COARSE] for label, each in points.items()}
+    print(f"\n{motion.title}, {_core.width()} lanes: shares of the time of rk8, by order and tolerance of gauss\n"
+          f"{'error':8s}{'rk8, ms':>9s}" + "".join(f"{label:>10s}" for label in methods if label != RK8))  # fmt: skip
+    for k, error in enumerate(COARSE):
+        rk8 = reached[RK8][k]
+        if error > floor and np.isfinite(rk8):
+            cells = (f"{each[k] / rk8:10.2f}" if np.isfinite(each[k]) else f"{'-':>10s}"
+                     for label, each in reached.items() if label != RK8)  # fmt: skip
+            print(f"{error:<8.0e}{1e3 * rk8:9.3f}" + "".join(cells), flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--case", choices=(*CASES, "all"), default="all", help="the motion")
+    parser.add_argument("--case", choices=(*ALL_CASES, "all"), default="all", help="the motion")
+    parser.add_argument("--gauss", action="store_true", help="gauss beside rk8 alone, by order and tolerance")
     parser.add_argument("--smoke", action="store_true", help="only see that it runs: the coarsest runs")
     parser.add_argument("--plot", metavar="FILE", help="also draw error against time, a panel for each motion")
     arguments = parser.parse_args()
     print(peers.machine())
+    if arguments.gauss:
+        for case in ALL_CASES if arguments.case == "all" else (arguments.case,):
+            gauss_shares(Bench(smooth_motion(case), 1), arguments.smoke)
+        return
     found = {}
     for case in CASES if arguments.case == "all" else (arguments.case,):
         bench = Bench(smooth_motion(case), 1 if arguments.smoke else REPEATS)

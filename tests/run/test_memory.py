@@ -53,6 +53,17 @@ def test_what_is_too_large_is_refused_before_it_is_taken(kind, pendulum, scarce)
         assert f"{remedy}=" in str(told.value)
 
 
+def test_steppers_of_instances_are_estimated(pendulum, monkeypatch):
+    """Under a policy linear-time holds a stepper for each instance: the need is told with the first of them."""
+    monkeypatch.setattr(memory, "available", lambda: 10**8)
+    made = []
+    plain = vt.Simulation.__init__
+    monkeypatch.setattr(vt.Simulation, "__init__", lambda self, *a, **k: (made.append(1), plain(self, *a, **k))[1])
+    with pytest.raises(vt.InputError, match=r"steppers of 19999 instances, [\d.]+ MB each, take about [\d.]+ MB"):
+        vt.rollout(pendulum, instances=20_000, duration=0.1, dt=1e-3, record_every=None, control=lambda t, Q, V: 0 * V)
+    assert len(made) == 1
+
+
 def test_environments_are_estimated(pendulum, scarce):
     gym = pytest.importorskip("vitree.gym")
     with pytest.raises(vt.InputError, match="fewer of them with num_envs="):

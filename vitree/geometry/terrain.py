@@ -13,6 +13,10 @@ from vitree.errors import ModelError
 from vitree.geometry.numbers import positive
 from vitree.spatial.checks import frozen, triple
 
+#: Most corrections of a nearest point, the least determinant of one by the second derivatives, and the correction
+#: [spacings] that leaves an error of its square.
+PASSES, CONVEX, STEP = 30, 0.01, 1e-8
+
 
 @dataclass(frozen=True, eq=False)
 class HeightField:
@@ -108,16 +112,48 @@ class HeightField:
 
     def heights_and_slopes(self, at: np.ndarray) -> np.ndarray:
         """Return H [m] and its derivatives by x and y [-], (n, 3), ``at`` places (n, 2) [m] of the world."""
+        return self._derivatives(at, ((0, 0), (1, 0), (0, 1)))
+
+    def _derivatives(self, at: np.ndarray, orders: Iterable[tuple[int, int]]) -> np.ndarray:
+        """Return derivatives of H by x and y, of so many times, (n, k)."""
         u = (np.asarray(at, dtype=float) - self.origin[:2]) / self.spacing
-        (i, wx, dx), (j, wy, dy) = (weights(u[:, k], self.shape[k]) for k in (0, 1))
+        (i, *wx), (j, *wy) = (weights(u[:, k], self.shape[k]) for k in (0, 1))
         four = np.arange(4)
         C = self.coefficients[(i[:, None] + four)[:, :, None], (j[:, None] + four)[:, None]]
-        rows = [np.einsum("kn,nkl,ln->n", a, C, b) for a, b in ((wx, wy), (dx, wy), (wx, dy))]
-        return np.column_stack([rows[0] + self.origin[2], rows[1] / self.spacing[0], rows[2] / self.spacing[1]])
+        rows = []
+        for a, b in orders:
+            row = np.einsum("kn,nkl,ln->n", wx[a], C, wy[b]) / (self.spacing[0] ** a * self.spacing[1] ** b)
+            rows.append(row if a or b else row + self.origin[2])
+        return np.column_stack(rows)
+
+    def _nearest(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the points of the surface nearest to points c (n, 3), the normals there, and whether they were found.
+
+        By Newton's method from the points below, as ``nearest_on_field`` of the core.
+        """
+        at = c[:, :2].copy()
+        found = np.zeros(len(c), bool)
+        for _ in range(PASSES):
+            z, hx, hy, xx, xy, yy = self._derivatives(at, ((0, 0), (1, 0), (0, 1), (2, 0), (1, 1), (0, 2))).T
+            g = z - c[:, 2]
+            rx, ry = at[:, 0] - c[:, 0] + g * hx, at[:, 1] - c[:, 1] + g * hy
+            first = np.array([1 + hx**2, hx * hy, 1 + hy**2])
+            whole = first + g * np.array([xx, xy, yy])
+            convex = (whole[0] > 0) & (whole[0] * whole[2] - whole[1] ** 2 > CONVEX)
+            a, b, d = np.where(convex, whole, first)
+            step = np.column_stack([b * ry - d * rx, b * rx - a * ry]) / (a * d - b * b)[:, None]
+            at[~found] += step[~found]
+            found |= (np.abs(step) <= np.array(self.spacing) * STEP).all(axis=1)
+            if found.all():
+                break
+        z = self.heights_and_slopes(at)
+        n = np.column_stack([-z[:, 1:], np.ones(len(c))])
+        return np.column_stack([at, z[:, 0]]), n / np.linalg.norm(n, axis=1)[:, None], found
 
 
-def weights(u: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the first coefficient, the weights of four (4,), and the weights' derivatives by u; of n places (4, n).
+def weights(u: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the first coefficient, the weights of four (4,), and their first and second derivatives by u; of n places
+    (4, n).
 
     Parameters
     ----------
@@ -132,7 +168,7 @@ def weights(u: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarr
     s = 1.0 - t
     w = np.array([s**3, 3 * t**3 - 6 * t**2 + 4, 3 * s**3 - 6 * s**2 + 4, t**3]) / 6
     d = np.array([-(s**2), 3 * t**2 - 4 * t, -(3 * s**2 - 4 * s), t**2]) / 2
-    return i, w + (u - inner) * d, d
+    return i, w + (u - inner) * d, d, np.array([s, 3 * t - 2, 3 * s - 2, t]) * (u == inner)
 
 
 def _coefficients(z: np.ndarray) -> np.ndarray:

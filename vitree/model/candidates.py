@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 #: Balls whose radius is below this share of the largest distance between points of their body count as points: a foot
 #: on four small balls does not roll.
 SMALL = 0.1
+#: Balls are asked for their distance from a height field below so many radii.
+NEAR_FIELD = 4.0
 #: Hulls and points of bodies with so few joints between them overlap in ordinary motions of robots, and do not touch;
 #: convex parts do, of bodies that are clear of each other at neutral.
 BESIDE = 3
@@ -673,12 +675,17 @@ def plane_gaps(c: np.ndarray, radius: np.ndarray, plane: np.ndarray) -> Gaps:
 
 
 def terrain_gaps(c: np.ndarray, radius: np.ndarray, terrain: HeightField) -> Gaps:
-    """The same of balls about c (n, 3) against a height field."""
+    """The same of balls about c (n, 3) against a height field: by the nearest point, or far away by the point below."""
     z = terrain.heights_and_slopes(c[:, :2])
     n = np.column_stack([-z[:, 1:], np.ones(len(c))])
-    steep = np.linalg.norm(n, axis=1)
-    n = n / steep[:, None]
-    gap = (c[:, 2] - z[:, 0]) / steep - radius
+    n = n / np.linalg.norm(n, axis=1)[:, None]
+    away = (c[:, 2] - z[:, 0]) * n[:, 2]
+    near = np.flatnonzero((np.abs(away) <= NEAR_FIELD * radius) & (radius > 0))
+    if len(near):
+        p, normal, found = terrain._nearest(c[near])
+        near = near[found]
+        n[near], away[near] = normal[found], ((c[near] - p[found]) * normal[found]).sum(axis=1)
+    gap = away - radius
     x = c - radius[:, None] * n
     return gap, n, x, x - gap[:, None] * n
 

@@ -18,6 +18,7 @@ from vitree.arguments import Asked, Keywords, all_finite
 from vitree.errors import ConvergenceError, InputError, VitreeError
 from vitree.integrators.base import CHUNK_SECONDS
 from vitree.integrators.compiled import FIRST_CHUNK, CompiledIntegrator
+from vitree.memory import require_memory
 from vitree.model.contacts import WIDTH
 from vitree.model.model import Model
 from vitree.model.system import System
@@ -215,7 +216,16 @@ class HeldSimulations(Held):
         self.q, self.v = np.zeros((n, found.model.nq)), np.zeros((n, found.model.nv))
         for k in range(n):
             self._begin(k, None, **found.start(k))
+            if len(self.held) == 1 and k in self.held:
+                self._require_memory(n - k - 1)
         require_a_start(self.failed, n)
+
+    def _require_memory(self, left: int) -> None:
+        """Raise an InputError if the steppers of so many more instances take more memory than is available."""
+        (one,) = self.held.values()
+        each = getattr(getattr(one._integrator, "stepper", None), "size", 0)
+        require_memory(f"the steppers of {left} instances, {each / 1e6:.2g} MB each,", each * left,
+                       "take fewer instances at a time")  # fmt: skip
 
     def _begin(self, k: int, system: System | None, **start: ArrayLike | None) -> None:
         """Begin an instance that is not held yet, of its model or another one; where it cannot it has failed."""

@@ -157,7 +157,7 @@ def _require_memory(found: Instances, every: int | None, names: tuple[str, ...])
     row = sum(sizes.get(name, 1) for name in names) + 2
     states = 2 * (model.nq + model.nv)  # at the start, and those at hand
     if any(callable(value) for value in found.driving.values()):
-        row += model.nq + model.nv
+        row += model.nq + model.nv * (2 if getattr(model, "has_contact", False) else 1)
     require_memory(
         f"the records of {found.count} instances with {rows} rows each", 8.0 * found.count * (row * rows + states + 8),
         "record fewer rows with record_every=", "run fewer instances= in a call",

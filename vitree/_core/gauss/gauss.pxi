@@ -16,60 +16,8 @@ cdef enum:
     TURN_ROUNDS = 2         # rounds of the charts in a pass
     GUESS_ROUNDS = 4        # and in a guess
     WORSE = 3
-    PAIRS = 3               # passes that are combined to the next correction
     WAYS = 5                # extrapolations of the stages: through half of the last step's, all, and more than that
     ONE_BACK = 1            # the second uses one step
-
-
-cdef struct Mixing:         # Anderson's method: corrections d and residuals r = M d of passes; V came to its point by u
-    int count               # of pairs: changes of d and r from pass to pass, and of V + d, orthogonal in M
-    int next                # to be replaced
-    bint known              # there is a previous pass
-    double size[PAIRS]      # d.r
-    double* d               # (PAIRS, n)
-    double* r
-    double* s
-    double* last_d          # (n,) of the previous pass
-    double* last_r
-    double* u
-
-
-cdef void mix(Mixing* x, Py_ssize_t n, const double* d, const double* r, double* V) noexcept nogil:
-    # V, with d added, becomes the combination of the recent passes with the smallest correction in the norm of M
-    # (Anderson 1965; Walker & Ni 2011)
-    cdef int k
-    cdef double share, size
-    cdef double* new_d = x.d + x.next * n
-    cdef double* new_r = x.r + x.next * n
-    cdef double* new_s = x.s + x.next * n
-    cdef Py_ssize_t i
-    if x.known:
-        for i in range(n):
-            new_d[i] = d[i] - x.last_d[i]
-            new_r[i] = r[i] - x.last_r[i]
-            new_s[i] = x.u[i] + new_d[i]
-        x.size[x.next] = 0.0
-        size = vt_inner(n, new_d, new_r)
-        for k in range(x.count):
-            if x.size[k] > 0.0:
-                share = -vt_inner(n, x.r + k * n, new_d) / x.size[k]
-                vt_add_row(n, share, x.d + k * n, new_d)
-                vt_add_row(n, share, x.r + k * n, new_r)
-                vt_add_row(n, share, x.s + k * n, new_s)
-        share = vt_inner(n, new_d, new_r)
-        if share > 1e-10 * size:
-            x.size[x.next] = share
-            x.count = max(x.count, x.next + 1)
-            x.next = (x.next + 1) % PAIRS
-    memcpy(x.last_d, d, n * sizeof(double))
-    memcpy(x.last_r, r, n * sizeof(double))
-    memcpy(x.u, d, n * sizeof(double))
-    x.known = True
-    for k in range(x.count):
-        if x.size[k] > 0.0:
-            share = -vt_inner(n, x.d + k * n, r) / x.size[k]
-            vt_add_row(n, share, x.s + k * n, x.u)
-            vt_add_row(n, share, x.s + k * n, V)
 
 
 cdef struct Extrapolation:  # kept: the history of the current step
@@ -113,7 +61,6 @@ cdef struct GaussState:
     Resolution resolving
     long stages_steps
     double* stages_out             # (steps, nv, stages) the polynomials of steps, or NULL
-    Mixing mixing
     bint staged                    # forces are evaluated stage by stage
     bint placed                    # and some act on bodies
     bint pushed                    # there may be forces at the root of a floating tree
@@ -159,9 +106,9 @@ cdef int make_gauss(ModelStepper self, dict options) except -1:
     x.V_last, x.F_last = self.gauss.V_last, self.gauss.F_last
     x.Q, x.V, x.F = gauss_rows(self, m.nq), gauss_rows(self, m.nv), gauss_rows(self, m.nv)
     x.P, x.Pi, x.dV, x.r = gauss_rows(self, m.nv), gauss_rows(self, m.nv), gauss_rows(self, m.nv), gauss_rows(self, m.nv)
-    self.gauss.mixing.d, self.gauss.mixing.r = gauss_rows(self, PAIRS * m.nv), gauss_rows(self, PAIRS * m.nv)
-    self.gauss.mixing.s, self.gauss.mixing.u = gauss_rows(self, PAIRS * m.nv), gauss_rows(self, m.nv)
-    self.gauss.mixing.last_d, self.gauss.mixing.last_r = gauss_rows(self, m.nv), gauss_rows(self, m.nv)
+    x.mixing.d, x.mixing.r = gauss_rows(self, PAIRS * m.nv), gauss_rows(self, PAIRS * m.nv)
+    x.mixing.s, x.mixing.u = gauss_rows(self, PAIRS * m.nv), gauss_rows(self, m.nv)
+    x.mixing.last_d, x.mixing.last_r = gauss_rows(self, m.nv), gauss_rows(self, m.nv)
     x.Z, x.C, x.f = gauss_rows(self, 3 * m.nmulti), gauss_rows(self, 3 * m.nmulti), gauss_rows(self, 3 * m.nmulti)
     x.mu, x.n = gauss_rows(self, 3 * m.nmulti), gauss_rows(self, 3 * m.nmulti)
     x.extra = gauss_rows(self, m.nv) if self.gauss.stiff else NULL
@@ -538,6 +485,7 @@ cdef int gauss_solve_part(ModelStepper self, double t, double h, bint follows) n
     x.tau = NULL if self.gauss.staged else self.lane.drive.tau
     self.gauss.pushed = x.floating > 0 and (
         self.gauss.staged or root_forces(self, x.tau) or root_forces(self, x.m.damping))
+    x.moments = self.gauss.pushed
     for j in range(n):
         self.gauss.hb[j], self.gauss.hd[j] = h * self.gauss.b[j], h * self.gauss.d[j]
         for i in range(x.lanes):
@@ -662,7 +610,7 @@ cdef int gauss_iterate(ModelStepper self, double t) noexcept nogil:
         done = (e <= self.shared.choices.tolerance or (e < STAGNATES and worse >= WORSE) or (e < FLOOR and worse)
                 or (e >= 0.5 * before and rounds(self)))
         if not done:
-            mix(&self.gauss.mixing, self.nv * x.lanes, x.dV, x.r, x.V)
+            self.gauss.kernels.combine(x)
         self.gauss.kernels.place(x, TURN_ROUNDS)
         lock_stages(self, False)
         if done:
@@ -676,7 +624,7 @@ cdef void renew_factors(ModelStepper self, bint first) noexcept nogil:
         stiffen(self)
     self.gauss.kernels.factor(&self.gauss.stages)
     self.lane.progress.factorisations += 1
-    self.gauss.mixing.count = self.gauss.mixing.next = self.gauss.mixing.known = 0
+    self.gauss.stages.mixing.count = self.gauss.stages.mixing.next = self.gauss.stages.mixing.known = 0
     if first and not self.gauss.stiff and not self.shared.m.nlocked:
         self.gauss.kernels.solve(&self.gauss.stages)
         self.gauss.kernels.place(&self.gauss.stages, TURN_ROUNDS)

@@ -48,11 +48,29 @@ cdef struct GaussTurn:      # of several coordinates: where the chart begins and
     double z1[3]
     double middle[4]
 
+cdef enum:
+    PAIRS = 3               # passes that are combined to the next correction
+    OTHERS = PAIRS - 1
+    MOST_BLOCKS = 8
+
+cdef struct Mixing:         # Anderson's method: corrections d and residuals r = M d of passes; V came to its point by u
+    int count               # of pairs: changes of d and r from pass to pass, and of V + d, orthogonal in M
+    int next                # to be replaced
+    bint known              # there is a previous pass
+    double size[PAIRS]      # d.r
+    vt_real* d              # (PAIRS, n) with n = (nv, lanes)
+    vt_real* r
+    vt_real* s
+    vt_real* last_d         # (n,) of the previous pass
+    vt_real* last_r
+    vt_real* u
+
 cdef struct GaussStep:
     const vt_model* m
     const double* below     # (nbody,) [kg] mass of the subtree
     const int* root         # (nbody,) the free joint at the root of the body's tree, or -1
     const double* relative  # (nv,) 0 of the linear coordinates of these joints, whose P is that of the whole; or 1
+    bint moments            # whether places and first moments of floating trees are needed, for forces on them
     int floating            # number of these joints, and (floating,) their bodies
     const int* floats
     const double* start     # (nbody, 3) R h/m of these joints at the start of the step
@@ -89,6 +107,7 @@ cdef struct GaussStep:
     vt_real* n
     vt_real* extra          # (nv, lanes) terms of the factors beside the inertias, or NULL
     vt_real* norm           # (2, lanes) r.dV and P.V
+    Mixing mixing
     GaussTurn* turn         # (nmulti,)
     GaussBody* body         # (blocks, nbody)
     GaussInertia* inertia   # (nbody,)
@@ -110,6 +129,7 @@ cdef struct GaussKernels:   # functions of a module for the stepper
     GaussKernel factor
     GaussKernel solve
     GaussKernel correct
+    GaussKernel combine
 
 cdef GaussKernels gauss_offered
 
@@ -256,23 +276,18 @@ cdef void gauss_place(GaussStep* step, int rounds) noexcept nogil:
     # Q_i = q0 + h sum a_ij V_j, and of several coordinates q1 = q0 + h sum b_j V_j
     cdef int i
     gauss_lines(step, step.line_q, step.q, step.V, step.Q)
-    gauss_ends(step, True, step.q, step.V, step.q2)
     for i in range(step.m.nbody if step.m.nmulti else 0):
         if joint_multi(&step.m.body[i]):
+            gauss_ends(step, &step.m.body[i], step.m.body[i].iq, step.q, step.V, step.q2)
             gauss_turn(step, &step.m.body[i], rounds)
 
 
-cdef void gauss_ends(const GaussStep* step, bint of_q, const double* start, const vt_real* rate, double* end) noexcept nogil:
-    # start + h sum b_j rate_j of coordinates along lines, of joints that have several
-    cdef const vt_body* b
-    cdef int i, k, at
-    for i in range(step.m.nbody if step.m.nmulti else 0):
-        b = &step.m.body[i]
-        if not joint_multi(b):
-            continue
-        at = b.iq if of_q else b.iv
-        for k in range(turn_at(b)):
-            end[at + k] = start[at + k] + gauss_sum(step, step.hb, rate + (b.iv + k) * gauss_blocks(step))
+cdef inline void gauss_ends(const GaussStep* step, const vt_body* b, int at, const double* start, const vt_real* rate,
+                            double* end) noexcept nogil:
+    # start + h sum b_j rate_j of the coordinates along lines of a joint that has several, from the entry `at`
+    cdef int k
+    for k in range(turn_at(b)):
+        end[at + k] = start[at + k] + gauss_sum(step, step.hb, rate + (b.iv + k) * gauss_blocks(step))
 
 
 cdef void gauss_lines(const GaussStep* step, const int* at, const double* start, const vt_real* rate,
@@ -322,9 +337,9 @@ cdef void gauss_balance(GaussStep* step, int rounds) noexcept nogil:
     # P_i = p0 + h sum a_ij F_j, and of several coordinates p1 = p0 + h sum b_j F_j
     cdef int i
     gauss_lines(step, step.line_v, step.p, step.F, step.P)
-    gauss_ends(step, False, step.p, step.F, step.p2)
     for i in range(step.m.nbody if step.m.nmulti else 0):
         if joint_multi(&step.m.body[i]):
+            gauss_ends(step, &step.m.body[i], step.m.body[i].iv, step.p, step.F, step.p2)
             gauss_balance_turn(step, &step.m.body[i], rounds)
 
 
@@ -391,14 +406,13 @@ cdef void gauss_sweep(GaussStep* step) noexcept nogil:
     cdef const vt_real* v = gauss_take(step.V, m.nv, blocks, step.room + blocks * m.nq)
     for i in range(m.nbody):
         for block in range(blocks):
-            gauss_sweep_out(step, i, q + block * m.nq, v + block * m.nv, step.body + block * m.nbody, step.P + block,
-                            blocks)
+            gauss_sweep_out(step, i, block, q + block * m.nq, v + block * m.nv)
     for i in range(m.nbody - 1, -1, -1):
         for block in range(blocks):
-            gauss_sweep_in(step, i, q + block * m.nq, v + block * m.nv, step.body + block * m.nbody, step.F + block,
-                           step.Pi + block, blocks)
-    for i in range(step.floating):
-        gauss_place_root(step, step.floats[i])
+            gauss_sweep_in(step, i, block, q + block * m.nq, v + block * m.nv)
+    if step.moments:
+        for i in range(step.floating):
+            gauss_place_root(step, step.floats[i])
 
 
 cdef inline void gauss_place_root(GaussStep* step, int i) noexcept nogil:
@@ -478,27 +492,31 @@ cdef void gauss_gather(const vt_model* m, const double* below, const vt_real* q,
             up.h = add(up.h, axpy(vt_set1(below[i]), s.p, mul(s.R, s.h)))
 
 
-cdef inline void gauss_sweep_out(const GaussStep* step, int i, const vt_real* q, const vt_real* v,
-                                 GaussBody* body, const vt_real* P, int blocks) noexcept nogil:
+cdef inline void gauss_sweep_out(const GaussStep* step, int i, int block, const vt_real* q,
+                                 const vt_real* v) noexcept nogil:
     # root to leaves: twist and gravity; h = m c, n = I w + h x u, f = w x h + m u
     cdef const vt_body* b = &step.m.body[i]
+    cdef GaussBody* body = step.body + block * step.m.nbody
     cdef GaussBody* s = &body[i]
     cdef GaussBody* up
     cdef Vec3 w, u, whole
+    cdef int blocks = gauss_blocks(step)
     joint_pose(b, q, &s.R, &s.p)
     if b.parent < 0:
         w = zero3()
         u = zero3()
-        s.g = zero3() if joint_floats(b) else tmul(s.R, constant3(step.m.g))
+        if step.root[i] < 0:
+            s.g = tmul(s.R, constant3(step.m.g))
     else:
         up = &body[b.parent]
         w = tmul(s.R, up.w)
         u = tmul(s.R, add(up.u, cross(up.w, s.p)))
-        s.g = tmul(s.R, up.g)
+        if step.root[i] < 0:
+            s.g = tmul(s.R, up.g)
     if joint_multi(b):
         whole = zero3()
         if joint_floats(b) and b.parent < 0:
-            whole = scale(vt_set1(1.0 / step.below[i]), gauss_load3(P + b.iv * blocks, blocks))
+            whole = scale(vt_set1(1.0 / step.below[i]), gauss_load3(step.P + b.iv * blocks + block, blocks))
         gauss_add_motion(b, q, v, whole, &w, &u)
     else:
         joint_add_own(b, v[b.iv], &w, &u)
@@ -509,24 +527,33 @@ cdef inline void gauss_sweep_out(const GaussStep* step, int i, const vt_real* q,
     s.f = add(cross(w, s.h), scale(vt_set1(b.mass), u))
 
 
-cdef inline void gauss_sweep_in(const GaussStep* step, int i, const vt_real* q, const vt_real* v, GaussBody* body,
-                                vt_real* F, vt_real* Pi, int blocks) noexcept nogil:
+cdef inline void gauss_sweep_in(const GaussStep* step, int i, int block, const vt_real* q,
+                                const vt_real* v) noexcept nogil:
     # leaves to root, of the subtree: F = S^T (h x g - w_p x n - u_p x f, m g - w_p x f), Pi = S^T (n, f). Along the axis
-    # of one coordinate the twist before the joint, (w_p, u_p), may be that behind it
+    # of one coordinate the twist before the joint, (w_p, u_p), may be that behind it. Floating trees have g = 0, and h
+    # only where it is asked for
     cdef const vt_model* m = step.m
     cdef const vt_body* b = &m.body[i]
+    cdef GaussBody* body = step.body + block * m.nbody
     cdef GaussBody* s = &body[i]
     cdef GaussBody* up
+    cdef int blocks = gauss_blocks(step)
+    cdef vt_real* F = step.F + block
+    cdef vt_real* Pi = step.Pi + block
     cdef vt_real total = vt_set1(step.below[i]), force
+    cdef bint falls = step.root[i] >= 0
     if joint_multi(b):
-        gauss_project(step, b, s, total, q, v, F, Pi, blocks)
+        gauss_project(step, b, s, total, falls, q, v, F, Pi, blocks)
     else:
         force = vt_set1(0.0)
         if b.kind != PRISMATIC:
-            force = ((s.h.x * s.g.y - s.h.y * s.g.x) - (s.w.x * s.n.y - s.w.y * s.n.x)
-                     - (s.u.x * s.f.y - s.u.y * s.f.x))
+            if not falls:
+                force = s.h.x * s.g.y - s.h.y * s.g.x
+            force = force - (s.w.x * s.n.y - s.w.y * s.n.x) - (s.u.x * s.f.y - s.u.y * s.f.x)
         if b.kind != REVOLUTE:
-            force = force + slide_share(b) * (total * s.g.z - (s.w.x * s.f.y - s.w.y * s.f.x))
+            if not falls:
+                force = force + slide_share(b) * (total * s.g.z)
+            force = force - slide_share(b) * (s.w.x * s.f.y - s.w.y * s.f.x)
         if m.damped:
             force = force - vt_set1(m.damping[b.iv]) * v[b.iv]
         if m.rubbing:
@@ -541,7 +568,8 @@ cdef inline void gauss_sweep_in(const GaussStep* step, int i, const vt_real* q, 
     if b.parent >= 0:
         up = &body[b.parent]
         hand_down(mul(s.R, s.n), mul(s.R, s.f), s.p, &up.n, &up.f)
-        up.h = add(up.h, axpy(total, s.p, mul(s.R, s.h)))
+        if step.moments or not falls:
+            up.h = add(up.h, axpy(total, s.p, mul(s.R, s.h)))
 
 
 cdef inline vt_real slide_share(const vt_body* b) noexcept nogil:
@@ -581,7 +609,7 @@ cdef inline Vec3 gauss_joint_force(const GaussStep* step, int iv, Vec3 rate) noe
     return f
 
 
-cdef inline void gauss_project(const GaussStep* step, const vt_body* b, const GaussBody* s, vt_real total,
+cdef inline void gauss_project(const GaussStep* step, const vt_body* b, const GaussBody* s, vt_real total, bint falls,
                                const vt_real* q, const vt_real* v, vt_real* F, vt_real* Pi, int blocks) noexcept nogil:
     # F and Pi of several coordinates
     cdef int iv = b.iv + turn_at(b)
@@ -598,10 +626,14 @@ cdef inline void gauss_project(const GaussStep* step, const vt_body* b, const Ga
             gauss_store3(Pi + iv * blocks, blocks, s.n)
             return
         u = sub(u, x)
-        force = sub(scale(total, s.g), cross(w, s.f))
+        force = neg(cross(w, s.f))
+        if not falls:
+            force = add(force, scale(total, s.g))
         force = add(force, gauss_joint_force(step, b.iv, x))
         gauss_store3(F + b.iv * blocks, blocks, mul(R, force))
-    force = sub(sub(cross(s.h, s.g), cross(w, s.n)), cross(u, s.f))
+    force = neg(add(cross(w, s.n), cross(u, s.f)))
+    if not falls:
+        force = add(force, cross(s.h, s.g))
     gauss_store3(F + iv * blocks, blocks, add(force, gauss_joint_force(step, iv, load3(v + iv))))
     gauss_store3(Pi + iv * blocks, blocks, s.n)
 
@@ -707,8 +739,8 @@ cdef void gauss_correct(GaussStep* step) noexcept nogil:
     # r = P - Pi, dV = M^-1 r, V += dV; norm: r.dV and P.V. For floating trees P' = 0 is the relative momentum
     cdef const vt_model* m = step.m
     cdef int i, k, at, block, blocks = gauss_blocks(step), nv = step.m.nv
-    cdef vt_real* r = step.room
-    cdef vt_real* out = step.room + blocks * nv
+    cdef vt_real* r = step.r if blocks == 1 else step.room
+    cdef vt_real* out = step.dV if blocks == 1 else step.room + blocks * nv
     cdef vt_real change, size
     for i in range(m.nbody if m.nlocked else 0):
         if m.body[i].locked:
@@ -732,6 +764,108 @@ cdef void gauss_correct(GaussStep* step) noexcept nogil:
             size = size + vt_set1(step.relative[k]) * step.P[at] * step.V[at]
         step.norm[block] = change
         step.norm[blocks + block] = size
+
+
+cdef inline double gauss_total(int lanes, const vt_real* x) noexcept nogil:
+    # the sum over lanes, in their order
+    cdef int i
+    cdef const double* of_lane = <const double*>x
+    cdef double total = of_lane[0]
+    for i in range(1, lanes):
+        total += of_lane[i]
+    return total
+
+
+cdef void gauss_combine(GaussStep* step) noexcept nogil:
+    # V, with dV added, becomes the combination of the recent passes with the smallest correction in the norm of M
+    # (Anderson 1965; Walker & Ni 2011)
+    cdef Mixing* x = &step.mixing
+    cdef int i, j, k, coordinate, count = 0, blocks = gauss_blocks(step), n = step.m.nv * blocks
+    cdef const vt_real* d = step.dV
+    cdef const vt_real* r = step.r
+    cdef vt_real* new_d = x.d + x.next * n
+    cdef vt_real* new_r = x.r + x.next * n
+    cdef vt_real* new_s = x.s + x.next * n
+    cdef const vt_real* at_d[OTHERS]
+    cdef const vt_real* at_r[OTHERS]
+    cdef const vt_real* at_s[OTHERS]
+    cdef double size[OTHERS]
+    cdef double share[PAIRS]
+    cdef vt_real total[MOST_BLOCKS * PAIRS]
+    cdef vt_real part[PAIRS]
+    cdef vt_real norm[MOST_BLOCKS]
+    cdef double least, enough
+    cdef vt_real a, b, c
+    if not x.known:
+        for k in range(n):
+            x.last_d[k], x.last_r[k], x.u[k] = d[k], r[k], d[k]
+        x.known = True
+        return
+    # the other pairs; r itself, with a share of zero, in place of those that there are not
+    for j in range(OTHERS):
+        at_d[j] = at_r[j] = at_s[j] = r
+        size[j] = INFINITY
+    for j in range(x.count):
+        if j != x.next and x.size[j] > 0.0:
+            at_d[count], at_r[count], at_s[count], size[count] = x.d + j * n, x.r + j * n, x.s + j * n, x.size[j]
+            count += 1
+    # the change since the previous pass ..
+    for i in range(blocks):
+        for j in range(PAIRS):
+            part[j] = vt_set1(0.0)
+        for coordinate in range(step.m.nv):
+            k = coordinate * blocks + i
+            a = d[k] - x.last_d[k]
+            b = r[k] - x.last_r[k]
+            new_d[k], new_r[k], new_s[k] = a, b, x.u[k] + a
+            for j in range(OTHERS):
+                part[j] = part[j] + at_r[j][k] * a
+            part[OTHERS] = part[OTHERS] + a * b
+        for j in range(PAIRS):
+            total[j * blocks + i] = part[j]
+    for j in range(PAIRS):
+        share[j] = gauss_total(step.lanes, total + j * blocks)
+    least = 1e-10 * share[OTHERS]
+    for j in range(OTHERS):
+        share[j] = -share[j] / size[j]
+    # .. becomes orthogonal to the others in M
+    for i in range(blocks):
+        for j in range(PAIRS):
+            part[j] = vt_set1(0.0)
+        c = vt_set1(0.0)
+        for coordinate in range(step.m.nv):
+            k = coordinate * blocks + i
+            a, b = new_d[k], new_r[k]
+            for j in range(OTHERS):
+                a = a + share[j] * at_d[j][k]
+                b = b + share[j] * at_r[j][k]
+                new_s[k] = new_s[k] + share[j] * at_s[j][k]
+                part[j] = part[j] + at_d[j][k] * r[k]
+            new_d[k], new_r[k] = a, b
+            part[OTHERS] = part[OTHERS] + a * r[k]
+            c = c + a * b
+        for j in range(PAIRS):
+            total[j * blocks + i] = part[j]
+        norm[i] = c
+    for j in range(PAIRS):
+        share[j] = -gauss_total(step.lanes, total + j * blocks)
+    for j in range(OTHERS):
+        share[j] /= size[j]
+    enough = gauss_total(step.lanes, norm)
+    x.size[x.next] = 0.0
+    if enough > least:
+        x.size[x.next] = enough
+        share[OTHERS] /= enough
+        x.count = max(x.count, x.next + 1)
+        x.next = (x.next + 1) % PAIRS
+    else:
+        share[OTHERS] = 0.0
+    for k in range(n):
+        c = share[OTHERS] * new_s[k]
+        for j in range(OTHERS):
+            c = c + share[j] * at_s[j][k]
+        x.last_d[k], x.last_r[k], x.u[k] = d[k], r[k], d[k] + c
+        step.V[k] = step.V[k] + c
 
 
 cdef inline void gauss_respond(GaussStep* step, const vt_real* p, vt_real* out) noexcept nogil:
@@ -834,6 +968,7 @@ cdef void gauss_end(GaussStep* step) noexcept nogil:
 gauss_offered.lanes, gauss_offered.extrapolate, gauss_offered.place = VT_WIDTH, gauss_extrapolate, gauss_place
 gauss_offered.sweep, gauss_offered.share, gauss_offered.balance = gauss_sweep, gauss_share, gauss_balance
 gauss_offered.factor, gauss_offered.solve, gauss_offered.correct = gauss_factor, gauss_solve, gauss_correct
+gauss_offered.combine = gauss_combine
 gauss_offered.layout = (sizeof(GaussBody) + 100 * sizeof(GaussInertia) + 10000 * (sizeof(GaussFactor)
                         + 100 * sizeof(GaussMulti))) // sizeof(vt_real) + sizeof(vt_body) + sizeof(GaussStep)
 
