@@ -139,6 +139,17 @@ def test_limits_of_torque_and_of_friction_are_met_where_more_is_wanted():
     assert (np.abs(free.torque[6:]) > effort + 1).any()
 
 
+def test_followers_move_with_their_leaders():
+    model, q, v = coupled(5, base="fixed", kinds=("revolute", "prismatic"))[:3]
+    wanted = np.random.default_rng(0).standard_normal(model.nv)
+    away = 0.1 * np.random.default_rng(1).standard_normal(model.nv)
+    task = PostureTask(model.integrate(q, away))
+    law = AccelerationTask(task, stiffness=2.0, damping=0.5, acceleration=wanted)
+    found = WholeBodyControl(model, [law], position_limits=False).solve(q, v)
+    np.testing.assert_allclose(found.acceleration, wanted + 2.0 * away - 0.5 * v, atol=1e-4)
+    np.testing.assert_allclose(model.rnea(q, v, found.acceleration) + model.damping * v, found.torque, atol=1e-9)
+
+
 def test_joints_are_braked_before_their_limits():
     arm = vt.load_urdf(vt.find_robot("ur5"), gravity=(0, 0, 0))
     beyond = np.array([joint.upper[0] + 1.0 for joint in arm.joints])

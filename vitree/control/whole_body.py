@@ -252,14 +252,15 @@ class WholeBodyControl:
         """
         model, n, m = self.model, self.model.nv, self._edges
         q, v = model.validate_configuration(q), entries(v, (n,), "v")
-        followers = model._followers
-        full = (q, v) if followers is None else (model.expand(q), model.expand_velocity(v))
+        G, followers = self._G, model._followers
+        full = (q, v) if followers is None else (followers.expand(q), followers.expand_velocity(v))
         self._motion.evaluate(*full, self._X, self._J, self._twist, self._bias, self._com, self._Jcom)
-        M = model.crba(q)
-        h = model.rnea(q, v, self._zeros)
+        M, h = model.full.crba(full[0]), model.full.rnea(*full, self._zeros)
+        if G is not None:  # the velocities of all joints are G v
+            M, h = G.T @ M @ G, h @ G
         if self._damped is not None:
             h = h + self._damped * v
-        self._fill_tasks(q, v)
+        self._fill_tasks(full[0], v)
         D = self._fill_contacts()
         A, b, H, g, rows = self._A, self._b, self._H, self._g, self._rows
         H[:n, :n] = A.T @ A
@@ -333,7 +334,8 @@ class WholeBodyControl:
         k = len(places)
         self._X, self._J, self._twist = np.zeros((k, 3, 4)), np.zeros((k, 6, n)), np.zeros((k, 6))
         self._bias, self._com, self._Jcom = np.zeros((k, 6)), np.zeros((3, 3)), np.zeros((3, n))
-        self._zeros = np.zeros(n)
+        self._zeros = np.zeros(full.nv)
+        self._G = None if followers is None else np.ascontiguousarray(followers.expand_velocity(np.eye(n)).T)
         self._damped = model.damping if model.damping.any() else None
         self._weights = [each.task._weights(model) for each in self.tasks]
         self._targets = [each.task._target_of(model) for each in self.tasks]
@@ -380,6 +382,7 @@ class WholeBodyControl:
         return found[0], found[1]
 
     def _fill_tasks(self, q: np.ndarray, v: np.ndarray) -> None:
+        """The rows of the tasks, by the configuration of all joints and velocities (nv,)."""
         self._posture[:] = 0.0
         self._posture_weight[:] = 0.0
         at = 0
@@ -388,8 +391,9 @@ class WholeBodyControl:
         ):
             kind = each.task.kind
             if kind == POSTURE:
-                full = q if self.model._followers is None else self.model._followers.contract(target)
-                error = self.model.difference(target if self.model._followers is None else full, q)
+                error = self.model.full.difference(target, q)
+                if self.model._followers is not None:
+                    error = self.model._followers.contract_velocity(error)
                 wanted = ahead - each.stiffness * error - each.damping * (v - speed)
                 self._posture_weight += w * w
                 self._posture += w * w * wanted
