@@ -25,7 +25,8 @@ def require_same(model, q, v, *, duration, dt, every=1, **more):
         rows = int(rollout.rows[k])
         first = 0 if every else len(run) - rows
         for name in NAMES:
-            np.testing.assert_array_equal(rollout.data[name][k, :rows], getattr(run, name)[first:], err_msg=f"{k} {name}")
+            found = rollout.data[name][k, :rows]
+            np.testing.assert_array_equal(found, getattr(run, name)[first:], err_msg=f"{k} {name}")
         iterations, residual, total, most = rollout.solved
         np.testing.assert_array_equal(iterations[k, :rows], run.iterations[first:])
         np.testing.assert_array_equal(residual[k, :rows], run.residual[first:])

@@ -402,7 +402,8 @@ class Outcome:
 
     @property
     def energy(self) -> np.ndarray:
-        return self.kinetic + self.potential
+        total: np.ndarray = self.kinetic + self.potential
+        return total
 
     @property
     def momentum(self) -> np.ndarray:
