@@ -322,11 +322,10 @@ class Ellipsoid(Shape):
 @explain_calls
 @dataclass(frozen=True)
 class Disk(Shape):
-    """A disk without thickness: a wheel or a coin, whose rim touches a plane at its nearest point.
+    """A disk without thickness: a wheel or a coin. It touches planes and other shapes as a cylinder of no height does.
 
-    It rolls, and on planes its friction is that of the one point. A disk that lies flat on a plane has one point as
-    well, which may be any of its rim: give a coin that falls over a cylinder. Two disks that are parallel have no
-    thickness in which they could overlap, and pass each other.
+    It rolls on its rim and lies on its face. Two disks that are parallel have no thickness in which they could overlap,
+    and pass each other. On a height field give a cylinder or a sphere.
 
     Parameters
     ----------
