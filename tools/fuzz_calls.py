@@ -60,7 +60,8 @@ LEFT_OUT = {
 #: which the library makes. Wrong arguments may raise exceptions of NumPy there; they may not crash, hang or change what
 #: is given.
 UNCHECKED = ("Integrator", "Dynamics", "Force", "Potential", "Constraint", "Identification", "Rollout", "Linearization",
-             "Gradient", "Regulator", "ShootingSolution", "MotionPlan", "PhaseInterval", "MujocoRobot")  # fmt: skip
+             "Gradient", "Regulator", "ShootingSolution", "MotionPlan", "PhaseInterval", "MujocoRobot", "IkSolution",
+             "BodyForces")  # fmt: skip
 #: The same of methods of other classes, by their names.
 UNCHECKED_METHODS = {
     "configuration_rate", "connection", "symmetries", "lagrangian", "lagrangian_slope", "mass_matrix", "potential",
