@@ -619,7 +619,8 @@ def _run(
         raise_unsound(model, done or end.trajectory())
     if running.faces:
         require_right_way(model, done or end.trajectory())
-    found = done if read is None else read(end)
+    with np.errstate(all="ignore"):
+        found = done if read is None else read(end)
     place.give_back()
     return cast("Trajectory | T", found)
 
