@@ -223,8 +223,26 @@ def _rotation(R: np.ndarray, name: str) -> np.ndarray:
     return proper_rotation(R, f"the target of the {name}")
 
 
+class _AtPoint(KinematicTask):
+    """Base of tasks whose target is a point."""
+
+    def _aim(self, target: ArrayLike | None) -> None:
+        self._target[:9] = np.eye(3).ravel()
+        if target is not None:
+            self.target = target
+
+    @property
+    def target(self) -> np.ndarray:
+        """The desired point (3,) [m], a copy; NaN where there is none yet."""
+        return self._target[9:].copy()
+
+    @target.setter
+    def target(self, point: ArrayLike) -> None:
+        self._target[9:] = entries(point, (3,), "target")
+
+
 @explain_calls
-class PositionTask(_FrameTask):
+class PositionTask(_AtPoint, _FrameTask):
     """The origin of a frame is to be at a point. The error is p - p_T [m], in the axes of ``relative_to``.
 
     Parameters
@@ -249,18 +267,7 @@ class PositionTask(_FrameTask):
         gain: float = 1.0, relative_to: str = "world",
     ):  # fmt: skip
         super().__init__(frame, weight, priority, gain, relative_to)
-        self._target[:9] = np.eye(3).ravel()
-        if target is not None:
-            self.target = target
-
-    @property
-    def target(self) -> np.ndarray:
-        """The desired position (3,) [m], a copy; NaN where there is none yet."""
-        return self._target[9:].copy()
-
-    @target.setter
-    def target(self, point: ArrayLike) -> None:
-        self._target[9:] = entries(point, (3,), "target")
+        self._aim(target)
 
 
 @explain_calls
@@ -307,7 +314,7 @@ class OrientationTask(_FrameTask):
 
 
 @explain_calls
-class LookAtTask(_FrameTask):
+class LookAtTask(_AtPoint, _FrameTask):
     """An axis of a frame is to point at a point. The error is d/|d| - a, with d from the frame's origin to the point.
 
     Both are in the frame's axes; the error is 2 sin(angle/2) long, and zero only where the axis points at the target.
@@ -341,18 +348,7 @@ class LookAtTask(_FrameTask):
         if not size > 0:
             raise InputError("axis", axis, "is zero; it must be a direction")
         self.axis = direction / size
-        self._target[:9] = np.eye(3).ravel()
-        if target is not None:
-            self.target = target
-
-    @property
-    def target(self) -> np.ndarray:
-        """The point (3,) [m], a copy; NaN where there is none yet."""
-        return self._target[9:].copy()
-
-    @target.setter
-    def target(self, point: ArrayLike) -> None:
-        self._target[9:] = entries(point, (3,), "target")
+        self._aim(target)
 
     def hold(self, model: Model, q: ArrayLike) -> Self:
         """Set the target to the point that is 1 m along the axis at a configuration, and return the task.
@@ -375,7 +371,7 @@ class LookAtTask(_FrameTask):
 
 
 @explain_calls
-class CenterOfMassTask(KinematicTask):
+class CenterOfMassTask(_AtPoint, KinematicTask):
     """The center of mass is to be at a point of the world. The error is c - c_T [m].
 
     Parameters
@@ -399,18 +395,7 @@ class CenterOfMassTask(KinematicTask):
         self, target: ArrayLike | None = None, *, weight: ArrayLike = 1.0, priority: int = 1, gain: float = 1.0
     ):
         super().__init__(weight, priority, gain)
-        self._target[:9] = np.eye(3).ravel()
-        if target is not None:
-            self.target = target
-
-    @property
-    def target(self) -> np.ndarray:
-        """The desired position (3,) [m], a copy; NaN where there is none yet."""
-        return self._target[9:].copy()
-
-    @target.setter
-    def target(self, point: ArrayLike) -> None:
-        self._target[9:] = entries(point, (3,), "target")
+        self._aim(target)
 
     def hold(self, model: Model, q: ArrayLike) -> Self:
         """Set the target to the center of mass at a configuration, and return the task.

@@ -19,6 +19,7 @@ from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import limits_of
 from vitree.model.dynamics import refuse_rolling
 from vitree.model.model import Model
+from vitree.se3 import log
 from vitree.spatial.rotations import cross, hat
 
 #: Kind of a row of DAQP that is an equation.
@@ -446,19 +447,6 @@ class WholeBodyControl:
 
 def _rotation_vector(target: np.ndarray, R: np.ndarray) -> np.ndarray:
     """The rotation vector (3,) [rad] from target axes to others, in world axes."""
-    turn = R @ target.T
-    axis = 0.5 * np.array([turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]])
-    sine, cosine = math.sqrt(float(axis @ axis)), 0.5 * (turn[0, 0] + turn[1, 1] + turn[2, 2] - 1.0)
-    if sine < 1e-9:
-        if cosine > 0:
-            return axis
-        return np.asarray(_half_turn(turn))
-    result: np.ndarray = math.atan2(sine, cosine) / sine * axis
-    return result
-
-
-def _half_turn(turn: np.ndarray) -> np.ndarray:
-    square = 0.5 * (turn + np.eye(3))
-    k = int(np.argmax(np.diag(square)))
-    found: np.ndarray = math.pi * square[k] / math.sqrt(square[k, k])
-    return found
+    X = np.eye(4)
+    X[:3, :3] = R @ target.T
+    return log(X)[:3]

@@ -147,8 +147,14 @@ class HeightField:
             if found.all():
                 break
         z = self.heights_and_slopes(at)
-        n = np.column_stack([-z[:, 1:], np.ones(len(c))])
-        return np.column_stack([at, z[:, 0]]), n / np.linalg.norm(n, axis=1)[:, None], found
+        return np.column_stack([at, z[:, 0]]), normals(z[:, 1:]), found
+
+
+def normals(slopes: np.ndarray) -> np.ndarray:
+    """Return the unit normals (n, 3) of surfaces z = H(x, y), upwards, by their slopes (n, 2)."""
+    n = np.column_stack([-slopes, np.ones(len(slopes))])
+    found: np.ndarray = n / np.linalg.norm(n, axis=1)[:, None]
+    return found
 
 
 def weights(u: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from vitree.geometry.meshes import TriangleMesh
 from vitree.geometry.numbers import array_of
 from vitree.geometry.shapes import Box, Capsule, Cone, ConvexPart, Cylinder, Disk, Ellipsoid, Hull, Shape, Sphere
 from vitree.geometry.solids import half_space, point_of, solid_of, solids_of
+from vitree.geometry.terrain import HeightField, normals
 from vitree.mechanism.constraints import Coupling
 from vitree.mechanism.contacts import SURFACE, Contact, NoContact, against_ground, between
 from vitree.mechanism.flat import FREE, KIND_NV, PRISMATIC, Flat
@@ -25,9 +26,6 @@ from vitree.mechanism.floating import roots_of
 from vitree.mechanism.index import Index
 from vitree.mechanism.unilateral import ANGLE_LIMIT, ROPE, SWING_LIMIT, TWIST_LIMIT, VELOCITY_LIMIT
 from vitree.spatial.checks import frozen
-
-if TYPE_CHECKING:
-    from vitree.geometry.terrain import HeightField
 
 #: Balls whose radius is below this share of the largest distance between points of their body count as points: a foot
 #: on four small balls does not roll.
@@ -677,8 +675,7 @@ def plane_gaps(c: np.ndarray, radius: np.ndarray, plane: np.ndarray) -> Gaps:
 def terrain_gaps(c: np.ndarray, radius: np.ndarray, terrain: HeightField) -> Gaps:
     """The same of balls about c (n, 3) against a height field: by the nearest point, or far away by the point below."""
     z = terrain.heights_and_slopes(c[:, :2])
-    n = np.column_stack([-z[:, 1:], np.ones(len(c))])
-    n = n / np.linalg.norm(n, axis=1)[:, None]
+    n = normals(z[:, 1:])
     away = (c[:, 2] - z[:, 0]) * n[:, 2]
     near = np.flatnonzero((np.abs(away) <= NEAR_FIELD * radius) & (radius > 0))
     if len(near):
