@@ -1,7 +1,8 @@
 """Derivatives of what contacts do in a step, while those that push, stick and slide stay the same ones.
 
 The momentum jumps by J(q1)^T lam where a step starts, and each contact has equations between q1, q2 and lam: those of
-its gap and its slip. The geometry is derived by differences of order 6, and the rest follows from the equations.
+its gap and its slip. The core derives the geometry by displacements of the bodies, and the rest follows from the
+equations.
 """
 
 from __future__ import annotations
@@ -15,10 +16,6 @@ from vitree._core import scalar
 from vitree.model.model import Model
 
 core = scalar()
-#: Differences of places of contacts [m or rad].
-APART = 2e-3
-#: Places and weights (over 60) of central differences of order 6.
-STENCIL = ((1, 45), (2, -9), (3, 1))
 #: Laws of contacts in the core: contact with friction, and rows that rub. Rows that hold keep their equations.
 CONE, RUB = core.LAWS["cone"], core.LAWS["rub"]
 #: Share of the bound of friction up to which a contact sticks.
@@ -41,8 +38,6 @@ class Touched:
         In the world's axes, where the step starts.
     ways : (contacts, 3) array
         Which way each contact slid in the step before, unit vectors or zeros.
-    moves : (nv,) bool array
-        Which coordinates move what touches.
     facets : (k, m) array or None
         Of each, the places of convex shapes as :class:`vitree.model.contacts.Nodes` has them.
     torques : (k, 3) array or None [N m s]
@@ -54,7 +49,6 @@ class Touched:
     members: tuple[int, ...]
     impulses: np.ndarray
     ways: np.ndarray
-    moves: np.ndarray
     facets: np.ndarray | None = None
     torques: np.ndarray | None = None
     turns: np.ndarray | None = None
@@ -99,36 +93,15 @@ class Held:
 
 def held_by(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: np.ndarray, touched: Touched) -> Held:
     """Return the equations of the contacts of a step from q to q2."""
-
-    def at(q: np.ndarray, q2: np.ndarray) -> tuple[np.ndarray, ...]:
-        return stepper.between(q, q2, touched.members, touched.ways, touched.facets, touched.turns)
-
-    order, laws, dims, bounds, leads, push, w, axes, springs, normals, ends = at(q, q2)
-    first = np.cumsum(dims) - dims
-    n, nv = len(push), model.nv
-    place = {number: k for k, number in enumerate(touched.members)}
-    late = springs[:, 0]
-    parts = [np.zeros(0)]
-    for k, c in enumerate(order.tolist()):
-        parts.append(axes[k, : min(dims[k], 3)] @ (touched.impulses[place[c]] - late[k] * normals[k]))
-        if touched.torques is not None:
-            parts.append(axes[k, 3 : dims[k]] @ touched.torques[place[c]])
-    lam = np.concatenate(parts)
-    # of what depends on q1 alone, and of gaps and slips
-    kicks, moved, slips = np.zeros((nv, nv)), np.zeros((nv, *leads.shape)), np.zeros((2, nv, n))
-    late_by = np.zeros((2, nv, nv))
-    for j in np.flatnonzero(touched.moves):
-        unit = APART * np.eye(nv)[j]
-        for share, weight in STENCIL:
-            scale = weight / (60 * APART)
-            sides = [at(model.integrate(q, sign * share * unit), q2) for sign in (1, -1)]
-            kicks[j] += scale * (sides[0][5] - sides[1][5]).T @ lam
-            moved[j] += scale * (sides[0][4] - sides[1][4])
-            slips[0, j] += scale * h * (sides[0][6] - sides[1][6])
-            sides = [at(q, model.integrate(q2, sign * share * unit)) for sign in (1, -1)]
-            slips[1, j] += scale * h * (sides[0][6] - sides[1][6])
-            late_by[1, :, j] += scale * (sides[0][10] - sides[1][10]).T @ late
-    by_start, by_end, by_impulse = slips[0].T.copy(), slips[1].T.copy(), np.zeros((n, n))
+    parts = stepper.contact_slopes(q, q2, touched.members, touched.impulses, touched.ways, touched.facets,
+                                   touched.torques, touched.turns)  # fmt: skip
+    laws, dims, bounds, leads, lam, w, springs, W1, W2, J1, J2 = parts[:11]
+    start_by, leads_by, u_by, turn, late, late_by_ports, late_turn = parts[11:]
+    first, nv = np.cumsum(dims) - dims, model.nv
+    push, by_start, by_end = W1 @ J1, start_by.T @ J1, W2 @ J2
+    moved = np.tensordot(leads_by, J1, (0, 0))
+    late_by = np.array([0 * turn, J2.T @ late_by_ports.T @ J2 + late_turn])
+    by_impulse = np.zeros((len(lam),) * 2)
     for k, law in enumerate(laws.tolist()):
         i, size = int(first[k]), int(dims[k])
         if law == RUB:
@@ -144,17 +117,18 @@ def held_by(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: n
                 by_start[i], by_end[i] = -springs[k, 1:3, None] * gaps
                 by_impulse[i, i] = 1.0
                 late_of = springs[k, 3:, None] * gaps
-                late_by += ends[k][:, None] * late_of[:, None]
+                late_by += gaps[1][:, None] * late_of[:, None]
             if size >= 3:
                 rows, friction = slice(i + 1, i + size), slice(0, size - 1)
                 # the bound of friction is of both impulses of a spring
-                whole = lam[i] + late[k], late_of
-                bound, lead, turn = bounds[k], leads[k, friction], moved[:, k, friction].T
+                whole = lam[i] + springs[k, 0], late_of
+                bound, lead, by_lead = bounds[k], leads[k, friction], moved[k, friction]
                 if lead.any() and np.linalg.norm(lam[rows] - lead * whole[0]) > BEYOND * bound * whole[0]:
                     # where no impulses were found otherwise, all friction of the step is against its own slip
-                    bound, lead, turn = 2 * bound, 0 * lead, 0 * turn
-                _slide(rows, i, lam, whole, bound, lead, turn, h * w, by_start, by_end, by_impulse)
-    return Held(push, kicks.T, push.T @ lam, by_start, by_end, by_impulse, late @ ends, late_by)
+                    bound, lead, by_lead = 2 * bound, 0 * lead, 0 * by_lead
+                _slide(rows, i, lam, whole, bound, lead, by_lead, h * w, by_start, by_end, by_impulse)
+    turn = turn + J1.T @ u_by.T @ J1
+    return Held(push, turn, push.T @ lam, by_start, by_end, by_impulse, J2.T @ late, late_by)
 
 
 def _slide(rows: slice, normal: int, lam: np.ndarray, whole: tuple[float, np.ndarray], bound: float, lead: np.ndarray,

@@ -11,7 +11,7 @@ import numpy as np
 from vitree._core import scalar, wide
 from vitree.errors import InputError, ModelError
 from vitree.integrators.base import Integrator
-from vitree.integrators.contact_slopes import STENCIL, Held, Touched, held_by, solve_held
+from vitree.integrators.contact_slopes import Held, Touched, held_by, solve_held
 from vitree.integrators.variational import KINETIC, LinearTime, Midpoint, Variational
 from vitree.lie import SE3, SO3, Map
 from vitree.mechanism.drives import Drive
@@ -30,8 +30,8 @@ BLOCKS, MAPPED, FACTORED = 0, 1, 2
 #: Share of the momentum by which a step's end may differ from what the forces that are known lead to; with contacts,
 #: which are solved for less closely.
 UNEXPLAINED, UNEXPLAINED_BY_CONTACT = 1e-6, 1e-5
-#: Differences of the gradient of a constraint in Python [m or rad].
-APART = 1e-3
+#: Differences of the gradient of a constraint in Python [m or rad]; places and weights (over 60) of order 6.
+APART, STENCIL = 1e-3, ((1, 45), (2, -9), (3, 1))
 
 
 class UnexplainedError(InputError):

@@ -36,8 +36,7 @@ from vitree.integrators.slopes import (
     require_slopes,
     sweep,
 )  # fmt: skip
-from vitree.mechanism.flat import KIND_NV
-from vitree.mechanism.unilateral import DRY_FRICTION, OF_JOINTS, ROPE, Rope
+from vitree.mechanism.unilateral import DRY_FRICTION, OF_JOINTS
 from vitree.model.changes import require_one_model
 from vitree.model.model import Model
 from vitree.model.system import System
@@ -501,7 +500,6 @@ def touched_in(run: Recording, model: Model) -> list[Touched | None]:
     # a limit's impulse has the sign of its coordinate
     stops = np.array([name in OF_JOINTS and name != DRY_FRICTION for _, name in log.names], dtype=bool)
     impulses = np.where(stops[log.number][:, None], np.abs(log.impulse), log.impulse)
-    moves = np.array([_moving(model, *names) for names in log.names]).reshape(-1, model.nv)
     found: list[Touched | None] = []
     ways, turns = np.zeros((count, 3)), np.zeros((count, 3))
     lengths = model.contact_list.lengths
@@ -514,9 +512,8 @@ def touched_in(run: Recording, model: Model) -> list[Touched | None]:
     for k in range(len(run) - 1):
         at = slice(bounds[k], bounds[k + 1])
         numbers, slips = log.number[at], log.slip[at]
-        there = moves[numbers].any(axis=0)
         own = None if facets is None else np.ascontiguousarray(facets[at])
-        one = Touched(tuple(numbers.tolist()), impulses[at], ways, there, own, log.angular_impulse[at], turns)
+        one = Touched(tuple(numbers.tolist()), impulses[at], ways, own, log.angular_impulse[at], turns)
         found.append(one if len(numbers) else None)
         ways, turns = np.zeros((count, 3)), np.zeros((count, 3))
         for number, slip, turn in zip(numbers.tolist(), slips, turned[at], strict=True):
@@ -526,25 +523,6 @@ def touched_in(run: Recording, model: Model) -> list[Touched | None]:
                 ways[number] = np.sign(slip[0]) if size > SLIDING else 0.0, h, 0.0
             elif size > SLIDING:
                 ways[number], turns[number] = slip / size, turn / size
-    return found
-
-
-def _moving(model: Model, one: str, other: str) -> np.ndarray:
-    """Return which coordinates (nv,) move two that touch: frames, or a frame and the ground, or a joint."""
-    found = np.zeros(model.nv, dtype=bool)
-    if other in OF_JOINTS and other != ROPE:
-        found[model.joint(one).v_slice] = True
-        return found
-    names = {one, other}
-    if other == ROPE:
-        names = {frame for each in model.unilateral if isinstance(each, Rope) and each.name == one
-                 for frame in each.frames}  # fmt: skip
-    for name in names.intersection(model.flat.frame_names):
-        body = int(model.flat.frame_body[model.index.frame(name)])
-        while body >= 0:
-            first = model.index.iv[body]
-            found[first : first + KIND_NV[model.flat.kind[body]]] = True
-            body = int(model.flat.parent[body])
     return found
 
 
