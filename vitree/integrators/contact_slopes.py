@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import lstsq
 
 from vitree import _core
 from vitree._core import scalar
@@ -102,31 +103,37 @@ def held_by(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: n
     moved = np.tensordot(leads_by, J1, (0, 0))
     late_by = np.array([0 * turn, J2.T @ late_by_ports.T @ J2 + late_turn])
     by_impulse = np.zeros((len(lam),) * 2)
-    for k, law in enumerate(laws.tolist()):
+    # the bound of friction is of both impulses of a spring
+    whole, friction = lam[first] + springs[:, 0], np.zeros_like(leads)
+    friction[np.arange(1, leads.shape[1] + 1) < dims[:, None]] = np.delete(lam, first)
+    rubs, yields = laws == RUB, (springs != 0).any(axis=1)
+    slides = np.linalg.norm(friction - leads * whole[:, None], axis=1) >= (
+        np.where(yields, STICKS_ON_SPRING, STICKS) * bounds * whole)
+    slides &= (laws == CONE) & (dims >= 3)
+    # rows of contacts that stick, and of constraints, stay as they are
+    for k in np.flatnonzero(rubs | yields | slides).tolist():
         i, size = int(first[k]), int(dims[k])
-        if law == RUB:
+        if rubs[k]:
             # a coordinate that stands stays; one that moves has a constant force
             stands = abs(lam[i] - leads[k, 0]) < STICKS * bounds[k]
             by_start[i] = -by_end[i] if stands else 0.0
             if not stands:
                 by_end[i], by_impulse[i, i] = 0.0, 1.0
-        elif law == CONE:
-            gaps, late_of = np.array([push[i], by_end[i]]), np.zeros((2, nv))
-            if (springs[k] != 0).any():
-                # lam = A(gap1, gap2), and what acts at the end by its own law
-                by_start[i], by_end[i] = -springs[k, 1:3, None] * gaps
-                by_impulse[i, i] = 1.0
-                late_of = springs[k, 3:, None] * gaps
-                late_by += gaps[1][:, None] * late_of[:, None]
-            if size >= 3:
-                rows, friction = slice(i + 1, i + size), slice(0, size - 1)
-                # the bound of friction is of both impulses of a spring
-                whole = lam[i] + springs[k, 0], late_of
-                bound, lead, by_lead = bounds[k], leads[k, friction], moved[k, friction]
-                if lead.any() and np.linalg.norm(lam[rows] - lead * whole[0]) > BEYOND * bound * whole[0]:
-                    # where no impulses were found otherwise, all friction of the step is against its own slip
-                    bound, lead, by_lead = 2 * bound, 0 * lead, 0 * by_lead
-                _slide(rows, i, lam, whole, bound, lead, by_lead, h * w, by_start, by_end, by_impulse)
+            continue
+        gaps, late_of = np.array([push[i], by_end[i]]), np.zeros((2, nv))
+        if yields[k]:
+            # lam = A(gap1, gap2), and what acts at the end by its own law
+            by_start[i], by_end[i] = -springs[k, 1:3, None] * gaps
+            by_impulse[i, i] = 1.0
+            late_of = springs[k, 3:, None] * gaps
+            late_by += gaps[1][:, None] * late_of[:, None]
+        if slides[k]:
+            rows, own = slice(i + 1, i + size), slice(0, size - 1)
+            bound, lead, by_lead = bounds[k], leads[k, own], moved[k, own]
+            if lead.any() and np.linalg.norm(lam[rows] - lead * whole[k]) > BEYOND * bound * whole[k]:
+                # where no impulses were found otherwise, all friction of the step is against its own slip
+                bound, lead, by_lead = 2 * bound, 0 * lead, 0 * by_lead
+            _slide(rows, i, lam, (whole[k], late_of), bound, lead, by_lead, h * w, by_start, by_end, by_impulse)
     turn = turn + J1.T @ u_by.T @ J1
     return Held(push, turn, push.T @ lam, by_start, by_end, by_impulse, J2.T @ late, late_by)
 
@@ -134,15 +141,13 @@ def held_by(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: n
 def _slide(rows: slice, normal: int, lam: np.ndarray, whole: tuple[float, np.ndarray], bound: float, lead: np.ndarray,
            moved: np.ndarray, s: np.ndarray, by_start: np.ndarray, by_end: np.ndarray,
            by_impulse: np.ndarray) -> None:  # fmt: skip
-    """Turn the equations of a slip, which is zero, into those of friction where a contact slides.
+    """Turn the equations of a slip, which is zero, into those of friction of a contact that slides.
 
     With lam_t = lead N + beta, beta = -bound N u, u = s/|s|. ``whole``: N, the normal impulse with that which a spring
     gives where the step ends, and the derivatives (2, nv) of this by d1 and d2.
     """
     size_n, late_by = whole
     beta = lam[rows] - lead * size_n
-    if np.linalg.norm(beta) < (STICKS_ON_SPRING if late_by.any() else STICKS) * bound * size_n:
-        return
     size = float(np.linalg.norm(s[rows]))
     # at the bound without a slip only the slip's direction is known, by the friction
     u = s[rows] / size if size > 0 else -beta / max(float(np.linalg.norm(beta)), 1e-300)
@@ -153,21 +158,20 @@ def _slide(rows: slice, normal: int, lam: np.ndarray, whole: tuple[float, np.nda
     by_impulse[rows, normal] = bound * u - lead
 
 
-def solve_held(inner: np.ndarray, right: np.ndarray, held: Held, d2: np.ndarray,
-               free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+def solve_held(moved: np.ndarray, held: Held, d2: np.ndarray, free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return d2 (free, columns) and dlam (n, columns) of inner d2 = right + push^T dlam and the equations ``held``.
 
-    ``right`` (free, columns) are what free coordinates are given, columns of d1 first; ``d2`` (nv, columns) has what
-    the others do. Where more contacts push than a body needs, impulses are one of many ways to push it.
+    ``moved`` (free, columns) is inner^-1 right, with the columns of d1 first and then those of dp1, of which right is
+    the identity; ``d2`` (nv, columns) has what the other coordinates do. Where more contacts push than a body needs,
+    impulses are one of many ways to push it.
     """
     nv = held.push.shape[1]
-    both = np.linalg.solve(inner, np.concatenate([right, held.push[:, free].T], axis=1))
-    moved, pushed = both[:, : right.shape[1]], both[:, right.shape[1] :]
+    pushed = moved[:, nv + free] @ held.push[:, free].T
     lack = held.by_end[:, free] @ moved + held.by_end @ d2
     lack[:, :nv] += held.by_start
     S = held.by_end[:, free] @ pushed + held.by_impulse
     # rows have sizes of their own
     size = np.abs(S).max(axis=1, keepdims=True)
     size[size == 0] = 1.0
-    lam = -np.linalg.lstsq(S / size, lack / size, rcond=1e-10)[0]
+    lam = -lstsq(S / size, lack / size, cond=1e-10, lapack_driver="gelsy", check_finite=False)[0]
     return moved + pushed @ lam, lam

@@ -303,13 +303,13 @@ def _map(model: Model, K: np.ndarray, q: np.ndarray, q2: np.ndarray,
         d2[:, free] = moved - pushed @ lam
     else:
         lam = np.zeros((n, 0, right.shape[2]))
-        d2[:, free] = np.linalg.solve(inner, right)
+        d2[:, free] = moved = np.linalg.solve(inner, right)
     for k, held in enumerate(helds):
         if held is not None:
             if m:
                 held = held.with_constraints(one[k], two[k])
             d2[k, free] = 0.0
-            d2[k, free], pushes = solve_held(inner[k], right[k], held, d2[k], free)
+            d2[k, free], pushes = solve_held(moved[k], held, d2[k], free)
             lam[k] = pushes[:m]
     p2 = K[:, 3] @ d2
     p2[:, :, :nv] += K[:, 2]

@@ -496,7 +496,8 @@ def touched_in(run: Recording, model: Model) -> list[Touched | None]:
     log, h = run.contacts, run.dt
     assert log is not None  # the model has contacts
     facets = None if log.nodes is None else log.nodes.facets
-    count, rubs = model.contact_list.count, [name == DRY_FRICTION for _, name in log.names]
+    count = model.contact_list.count
+    rubs = np.array([name == DRY_FRICTION for _, name in log.names], dtype=bool)
     # a limit's impulse has the sign of its coordinate
     stops = np.array([name in OF_JOINTS and name != DRY_FRICTION for _, name in log.names], dtype=bool)
     impulses = np.where(stops[log.number][:, None], np.abs(log.impulse), log.impulse)
@@ -508,21 +509,24 @@ def touched_in(run: Recording, model: Model) -> list[Touched | None]:
     spin, roll = lengths[log.number].T[..., None]
     some = lengths[log.number].any(axis=1, keepdims=True)
     turned = np.where(some, spin * along + roll * (log.angular_slip - along), 0.0)
+    size = np.sqrt((log.slip**2).sum(axis=1) + (turned**2).sum(axis=1))
+    slides = size > SLIDING
+    size[~slides] = np.inf
+    ahead, around = log.slip / size[:, None], turned / size[:, None]
+    # of dry friction: which way, and the length of the step
+    rubs = rubs[log.number]
+    ahead[rubs] = 0.0
+    ahead[rubs, 0], ahead[rubs, 1] = np.where(slides, np.sign(log.slip[:, 0]), 0.0)[rubs], h
+    torques = np.ascontiguousarray(log.angular_impulse)
     bounds = np.searchsorted(log.record, np.arange(1, len(run) + 1))
     for k in range(len(run) - 1):
         at = slice(bounds[k], bounds[k + 1])
-        numbers, slips = log.number[at], log.slip[at]
+        numbers = log.number[at]
         own = None if facets is None else np.ascontiguousarray(facets[at])
-        one = Touched(tuple(numbers.tolist()), impulses[at], ways, own, log.angular_impulse[at], turns)
+        one = Touched(tuple(numbers.tolist()), impulses[at], ways, own, torques[at], turns)
         found.append(one if len(numbers) else None)
         ways, turns = np.zeros((count, 3)), np.zeros((count, 3))
-        for number, slip, turn in zip(numbers.tolist(), slips, turned[at], strict=True):
-            size = np.linalg.norm([*slip, *turn])
-            if rubs[number]:
-                # which way, and the length of the step
-                ways[number] = np.sign(slip[0]) if size > SLIDING else 0.0, h, 0.0
-            elif size > SLIDING:
-                ways[number], turns[number] = slip / size, turn / size
+        ways[numbers], turns[numbers] = ahead[at], around[at]
     return found
 
 
