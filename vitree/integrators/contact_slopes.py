@@ -19,6 +19,8 @@ from vitree.model.model import Model
 core = scalar()
 #: Laws of contacts in the core: contact with friction, and rows that rub. Rows that hold keep their equations.
 CONE, RUB = core.LAWS["cone"], core.LAWS["rub"]
+#: Share of the largest below which singular values of redundant rows are zero, and which no rounding error exceeds.
+REDUNDANT, ROUNDING = 1e-10, 1e-13
 #: Share of the bound of friction up to which a contact sticks.
 STICKS = 1 - 1e-9
 #: The same where it depends on what a spring gives at the step's end, which is known to the step's tolerance.
@@ -72,6 +74,10 @@ class Held:
         What springs of contacts add to p2.
     late_by : (2, nv, nv) array
         Its derivatives by d1 and d2.
+    ends : (n, nv) array
+        The derivatives of gaps and slips by d2.
+    slides : tuple of (slice, (size,) array, float, float)
+        Of contacts that slide: the rows of friction, the direction of the slip, the bound [N s] and the speed.
     """
 
     push: np.ndarray
@@ -82,14 +88,18 @@ class Held:
     by_impulse: np.ndarray
     late: np.ndarray
     late_by: np.ndarray
+    ends: np.ndarray
+    slides: tuple[tuple[slice, np.ndarray, float, float], ...] = ()
 
     def with_constraints(self, one: np.ndarray, two: np.ndarray) -> Held:
         """Return the same with constraints before them, whose rows (m, nv) are ``one`` at q1 and ``two`` at q2."""
         m = len(one)
         by_impulse = np.zeros((m + len(self.push),) * 2)
         by_impulse[m:, m:] = self.by_impulse
+        slides = [(slice(rows.start + m, rows.stop + m), *rest) for rows, *rest in self.slides]
         return Held(np.concatenate([-one, self.push]), self.turn, self.kick, np.concatenate([0 * one, self.by_start]),
-                    np.concatenate([two, self.by_end]), by_impulse, self.late, self.late_by)  # fmt: skip
+                    np.concatenate([two, self.by_end]), by_impulse, self.late, self.late_by,
+                    np.concatenate([0 * two, self.ends]), tuple(slides))  # fmt: skip
 
 
 def held_by(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: np.ndarray, touched: Touched) -> Held:
@@ -102,7 +112,7 @@ def held_by(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: n
     push, by_start, by_end = W1 @ J1, start_by.T @ J1, W2 @ J2
     moved = np.tensordot(leads_by, J1, (0, 0))
     late_by = np.array([0 * turn, J2.T @ late_by_ports.T @ J2 + late_turn])
-    by_impulse = np.zeros((len(lam),) * 2)
+    by_impulse, ends, sliding = np.zeros((len(lam),) * 2), by_end.copy(), []
     # the bound of friction is of both impulses of a spring
     whole, friction = lam[first] + springs[:, 0], np.zeros_like(leads)
     friction[np.arange(1, leads.shape[1] + 1) < dims[:, None]] = np.delete(lam, first)
@@ -133,15 +143,16 @@ def held_by(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: n
             if lead.any() and np.linalg.norm(lam[rows] - lead * whole[k]) > BEYOND * bound * whole[k]:
                 # where no impulses were found otherwise, all friction of the step is against its own slip
                 bound, lead, by_lead = 2 * bound, 0 * lead, 0 * by_lead
-            _slide(rows, i, lam, (whole[k], late_of), bound, lead, by_lead, h * w, by_start, by_end, by_impulse)
+            u = _slide(rows, i, lam, (whole[k], late_of), bound, lead, by_lead, h * w, by_start, by_end, by_impulse)
+            sliding.append((rows, u, bound * whole[k], float(np.linalg.norm(w[rows]))))
     turn = turn + J1.T @ u_by.T @ J1
-    return Held(push, turn, push.T @ lam, by_start, by_end, by_impulse, J2.T @ late, late_by)
+    return Held(push, turn, push.T @ lam, by_start, by_end, by_impulse, J2.T @ late, late_by, ends, tuple(sliding))
 
 
 def _slide(rows: slice, normal: int, lam: np.ndarray, whole: tuple[float, np.ndarray], bound: float, lead: np.ndarray,
            moved: np.ndarray, s: np.ndarray, by_start: np.ndarray, by_end: np.ndarray,
-           by_impulse: np.ndarray) -> None:  # fmt: skip
-    """Turn the equations of a slip, which is zero, into those of friction of a contact that slides.
+           by_impulse: np.ndarray) -> np.ndarray:  # fmt: skip
+    """Turn the equations of a slip, which is zero, into those of friction of a contact that slides; return u.
 
     With lam_t = lead N + beta, beta = -bound N u, u = s/|s|. ``whole``: N, the normal impulse with that which a spring
     gives where the step ends, and the derivatives (2, nv) of this by d1 and d2.
@@ -156,14 +167,16 @@ def _slide(rows: slice, normal: int, lam: np.ndarray, whole: tuple[float, np.nda
     by_end[rows] = turn @ by_end[rows] + np.outer(bound * u - lead, late_by[1])
     by_impulse[rows, rows] = np.eye(len(u))
     by_impulse[rows, normal] = bound * u - lead
+    return u
 
 
-def solve_held(moved: np.ndarray, held: Held, d2: np.ndarray, free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def solve_held(moved: np.ndarray, h: float, held: Held, d2: np.ndarray,
+               free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Return d2 (free, columns) and dlam (n, columns) of inner d2 = right + push^T dlam and the equations ``held``.
 
     ``moved`` (free, columns) is inner^-1 right, with the columns of d1 first and then those of dp1, of which right is
     the identity; ``d2`` (nv, columns) has what the other coordinates do. Where more contacts push than a body needs,
-    impulses are one of many ways to push it.
+    impulses are one of many ways to push it; if some of these slide, the motion depends on which.
     """
     nv = held.push.shape[1]
     pushed = moved[:, nv + free] @ held.push[:, free].T
@@ -173,5 +186,26 @@ def solve_held(moved: np.ndarray, held: Held, d2: np.ndarray, free: np.ndarray) 
     # rows have sizes of their own
     size = np.abs(S).max(axis=1, keepdims=True)
     size[size == 0] = 1.0
-    lam = -lstsq(S / size, lack / size, cond=1e-10, lapack_driver="gelsy", check_finite=False)[0]
-    return moved + pushed @ lam, lam
+    lam, _, rank, _ = lstsq(S / size, lack / size, cond=REDUNDANT, lapack_driver="gelsy", check_finite=False)
+    if held.slides and rank < len(S):
+        lam = _as_corrected(S, lack, np.diagonal(held.ends[:, free] @ pushed) / h, h, held, int(rank))
+    return moved - pushed @ lam, -lam
+
+
+def _as_corrected(S: np.ndarray, lack: np.ndarray, diagonal: np.ndarray, h: float, held: Held,
+                  rank: int) -> np.ndarray:  # fmt: skip
+    """Return the solution of S dlam = lack, of so many, that the steps of Newton's method take.
+
+    They solve (F' + e D) dlam = -F with the diagonal D of G and e near zero. F' dlam = -F has solutions; with the left
+    null vectors n of F', that of the shifted system has n^T D dlam = 0. The rows of F' are those of S times factors: in
+    the plane of friction rho u u^T + rho |w|/(rho bound + |w|) (1 - u u^T).
+    """
+    factor = np.eye(len(S)) / h
+    for rows, u, bound, speed in held.slides:
+        along, rho = np.outer(u, u), 0.5 * (diagonal[rows.start] + diagonal[rows.start + 1])
+        factor[rows, rows] = rho * (along + speed / (rho * bound + speed) * (np.eye(len(u)) - along))
+    own = factor @ S
+    null = np.linalg.svd(own)[0][:, rank:].T * diagonal
+    null *= np.abs(own).max() / np.abs(null).max()
+    both, right = np.concatenate([own, null]), np.concatenate([factor @ lack, np.zeros((len(null), lack.shape[1]))])
+    return lstsq(both, right, cond=ROUNDING, lapack_driver="gelsy", check_finite=False)[0]

@@ -124,7 +124,7 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
             for k, one in enumerate(touched)
         ]
         found = node_slopes(integrator, q, q2, p, u, p2, t, helds)
-        A, multipliers, prescribed = _map(model, found.K, q, q2, helds)
+        A, multipliers, prescribed = _map(model, integrator.dt, found.K, q, q2, helds)
         return Slopes(A, *found[1:], multipliers, prescribed, _light(found.K))
     found = _compiled(integrator, q, q2, p, u, MAPPED)
     A = found.K.reshape(n, 2 * nv, 2 * nv)
@@ -279,7 +279,7 @@ def _compiled(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, 
     return NodeSlopes(K.reshape(n, 4, nv, nv), F, drives.reshape(n, 3, nv), ends, by_inputs, diagonal)
 
 
-def _map(model: Model, K: np.ndarray, q: np.ndarray, q2: np.ndarray,
+def _map(model: Model, h: float, K: np.ndarray, q: np.ndarray, q2: np.ndarray,
          helds: Sequence[Held | None]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """Return A, multipliers and prescribed of :class:`Slopes`, from K of :class:`NodeSlopes`, whatever its entries are.
 
@@ -309,7 +309,7 @@ def _map(model: Model, K: np.ndarray, q: np.ndarray, q2: np.ndarray,
             if m:
                 held = held.with_constraints(one[k], two[k])
             d2[k, free] = 0.0
-            d2[k, free], pushes = solve_held(moved[k], held, d2[k], free)
+            d2[k, free], pushes = solve_held(moved[k], h, held, d2[k], free)
             lam[k] = pushes[:m]
     p2 = K[:, 3] @ d2
     p2[:, :, :nv] += K[:, 2]
