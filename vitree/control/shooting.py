@@ -237,20 +237,21 @@ class IterativeLQR:
         self.last: Pass | None = None
         self.expansion = problem.expand(at)
         self.curved = False
-        #: derivatives of A at the motion, if they are known
+        #: derivatives of A at the motion, and the expansion with those of frames, if they are known
         self.bent: np.ndarray | None = None
+        self.whole = self.expansion
 
     def improve(self, tolerance: float) -> tuple[bool, str] | None:
         """Improve the motion; return whether the iteration has converged and why it ended, or None."""
         problem = self.problem
         if self.curved and self.bent is None:
-            self.bent = problem.curvature(self.at, self.expansion.A)
-        expected = self._back(self.bent) if self.curved else None
-        expected = self._back() if expected is None else expected
+            self.bent, self.whole = problem.curvature(self.at, self.expansion.A), problem.bent(self.at, self.expansion)
+        expected = self._back(self.whole, self.bent) if self.curved else None
+        expected = self._back(self.expansion) if expected is None else expected
         while expected is None:
             if not self._regularise():
                 return False, "no regularisation makes the quadratic model of the cost convex"
-            expected = self._back()
+            expected = self._back(self.expansion)
         linear, square = expected
         if -(linear + square) <= tolerance * abs(self.at.cost):
             return True, "the cost cannot fall by more than the tolerance"
@@ -277,14 +278,14 @@ class IterativeLQR:
         self.regularisation = max(LEAST, self.regularisation * self.factor)
         return self.regularisation <= MOST
 
-    def _back(self, curvature: np.ndarray | None = None) -> tuple[float, float] | None:
+    def _back(self, expansion: Expansion, curvature: np.ndarray | None = None) -> tuple[float, float] | None:
         """Find corrections and gains from the end to the start; return the change they expect, None if not convex."""
         problem, bounds = self.problem, None
         if problem.controls.bounded:
             acting, ends = self.at.controls[:, problem.acts], (problem.controls.low, problem.controls.high)
             bounds = tuple(np.ascontiguousarray(end[problem.acts] - acting) for end in ends)
         R = 2 * problem.R
-        found = problem.riccati(self.expansion, problem.effort(self.at.controls) @ R, R, curvature=curvature,
+        found = problem.riccati(expansion, problem.effort(self.at.controls) @ R, R, curvature=curvature,
                                 regularisation=self.regularisation, bounds=bounds)  # fmt: skip
         if found.expected is not None:
             self.last = found
@@ -293,7 +294,7 @@ class IterativeLQR:
     def feedback(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the gains (steps, m, 2 nv) of the regulator along the motion, and the matrices of the cost to go."""
         if self.last is None:
-            self._back()
+            self._back(self.expansion)
         if self.last is None:
             steps, n, m = self.expansion.B.shape
             return -np.zeros((steps, m, n)), np.zeros((steps + 1, n, n))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,17 +14,20 @@ from vitree._core import scalar
 from vitree.arguments import Keywords, as_numbers, axes_of, entries, of_kind, real, several
 from vitree.control.costs import FrameCost, QuadraticCost
 from vitree.control.lqr import limits_of, rows_of, weights
-from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
+from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.integrators.composed_slopes import Rows, part_slopes
+from vitree.integrators.contact_slopes import Touched
 from vitree.integrators.curvature import QUICK, bends, columns_of
 from vitree.integrators.slopes import Slopes, joint_maps
 from vitree.lie import SO3
 from vitree.mechanism.flat import JointInfo
+from vitree.model.contacts import Nodes, places_of, split_rows
 from vitree.model.model import Model
 from vitree.model.user_inputs import resolve_inputs
+from vitree.results.contacts import ContactLog
 from vitree.run.arguments import count_steps
 from vitree.run.controller import Control
-from vitree.run.linearization import integrator_of
+from vitree.run.linearization import integrator_of, touched_in
 from vitree.run.simulation import Simulation
 from vitree.run.trajectory import Trajectory
 
@@ -40,13 +44,15 @@ ARMIJO = 1e-4
 class Iterate:
     """A simulated motion: states (steps + 1, ...), controls (steps, nv + nu + k), and its cost.
 
-    A row of controls has torque, inputs, and the prescribed coordinates at the end of the step.
+    A row of controls has torque, inputs, and the prescribed coordinates at the end of the step. ``touched`` has the
+    contacts that pushed in each step, and is empty without contacts.
     """
 
     q: np.ndarray
     p: np.ndarray
     controls: np.ndarray
     cost: float
+    touched: list[Touched | None]
 
 
 class Expansion(NamedTuple):
@@ -182,6 +188,24 @@ class FrameCosts:
             gradients[rows, :nv] += np.einsum("kij,ki->kj", weighed, off)
             matrices[rows, :nv, :nv] += J.swapaxes(1, 2) @ weighed
 
+    def bend(self, q: np.ndarray) -> np.ndarray:
+        """Return what the curvature of the points' paths adds to the matrices, (steps + 1, nv, nv).
+
+        With the force f = 2 w (p - goal) the second derivative of w |p - goal|^2 by coordinates i and j, j outboard of
+        i, has the term f.(w_i x p_j): w_i is the angular velocity by i, p_j the velocity of the point by j.
+        """
+        nv = self.model.nv
+        found = np.zeros((len(q), nv, nv))
+        inboard = np.triu(np.ones((nv, nv)), 1)
+        for x, rows, weighing, off, _ in self._parts(q):
+            if x.point is not None:
+                J = self.model.frame_jacobian(x.frame, q[rows])
+                force = 2 * weighing[:, 3:] * off[:, 3:]
+                # f.(w_i x p_j) = w_i.(p_j x f)
+                both = J[:, :3].swapaxes(1, 2) @ np.cross(J[:, 3:], force[:, :, None], axis=1)
+                found[rows] += both * inboard + (both * inboard).swapaxes(1, 2) + both * np.eye(nv)
+        return found
+
 
 class ShootingProblem:
     """What the searches of :func:`optimize_motion` ask: motions under controls, their costs and derivatives."""
@@ -193,12 +217,10 @@ class ShootingProblem:
         of_kind(model, Model, "model", "a vitree Model")
         self.torque, self.inputs, prescribed = _initial(control)
         self.options = dict(options or {})
-        self.integrator = integrator_of(model, method, dt, {**self.options, "prescribed": prescribed})
         if model.has_contact:
-            raise ModelError(
-                f'optimize_motion does not support contacts, and "{model.name}" has some: leave them out, or plan with '
-                "vitree.control.MotionProblem, which has contact phases"
-            )
+            # steps in contact that were taken in parts have no derivatives
+            self.options = {"max_halvings": 0, **self.options}
+        self.integrator = integrator_of(model, method, dt, {**self.options, "prescribed": prescribed})
         self.model, self.dt, self.method = model, real(dt), method
         self.steps = count_steps(duration, dt)
         self.controls = Controls(model, actuators, limits)
@@ -206,7 +228,7 @@ class ShootingProblem:
         #: whether second derivatives of steps are taken: controls must be momenta that do not depend on the state
         self.bends = (
             model.nv <= CURVED and (model.nq == model.nv or method == "linear-time")
-            and self.controls.forces and model.written is None
+            and self.controls.forces and model.written is None and not model.has_contact
         )  # fmt: skip
         quadratic, frames = _kinds(costs)
         self.frames = FrameCosts(model, frames, self.steps)
@@ -266,10 +288,23 @@ class ShootingProblem:
         used, integrator, within = controls.copy(), self.integrator, (self.controls.low, self.controls.high)
         integrator.renew()
         integrator.start(0.0, *self.start)
+        integrator.keep_logs()
         status, _ = core.follow(integrator.stepper, correction, *within, used, q, p, self.moved)
         if status:
             raise integrator._stopped(status)
-        return Iterate(q, p, used, self.cost(q, p, used))
+        return Iterate(q, p, used, self.cost(q, p, used), self._touched(q))
+
+    def _touched(self, q: np.ndarray) -> list[Touched | None]:
+        """Return the contacts of the motion just taken, which has nodes q."""
+        model = self.model
+        if not model.has_contact:
+            return []
+        rows = self.integrator.stepper.take_contacts()
+        record, number = rows[:, 0].astype(int), rows[:, 1].astype(int)
+        rows, facets = split_rows(rows)
+        nodes = Nodes(q, record - 1, np.column_stack([record, number]), facets)
+        log = ContactLog(rows, model._contact_names, partial(places_of, model, number, nodes), self.dt, nodes)
+        return touched_in(log, model, self.dt, self.steps)
 
     def corrected(self, at: Iterate, share: float, gains: tuple[np.ndarray, np.ndarray],
                   nearby: tuple[np.ndarray, np.ndarray] | None = None) -> Iterate | None:  # fmt: skip
@@ -329,9 +364,15 @@ class ShootingProblem:
             found[:, which] = bent.swapaxes(0, 1)
         return found
 
+    def bent(self, at: Iterate, expansion: Expansion) -> Expansion:
+        """Return the expansion with the second derivatives of the frames' costs by positions."""
+        matrices = expansion.matrices.copy()
+        matrices[:, : self.model.nv, : self.model.nv] += self.frames.bend(at.q)
+        return expansion._replace(matrices=matrices)
+
     def expand(self, at: Iterate) -> Expansion:
         """Return the derivatives of the steps and of the cost at a motion."""
-        found = part_slopes([self.integrator], self.rows(at))
+        found = part_slopes([self.integrator], self.rows(at), at.touched)
         impulses = np.zeros((len(self.acts), self.model.nv))
         if self.controls.forces:
             impulses[:] = found.F.reshape(-1, 2, self.model.nv, self.model.nv)[0, 0][:, self.acts].T
