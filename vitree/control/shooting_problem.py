@@ -42,7 +42,7 @@ ARMIJO = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class Iterate:
-    """A simulated motion: states (steps + 1, ...), controls (steps, nv + nu + k), and its cost.
+    """A simulated motion: states (steps + 1, ...), controls (steps, nv + nu + k), states x from the goal, and its cost.
 
     A row of controls has torque, inputs, and the prescribed coordinates at the end of the step. ``touched`` has the
     contacts that pushed in each step, and is empty without contacts.
@@ -51,6 +51,7 @@ class Iterate:
     q: np.ndarray
     p: np.ndarray
     controls: np.ndarray
+    x: np.ndarray
     cost: float
     touched: list[Touched | None]
 
@@ -211,11 +212,10 @@ class ShootingProblem:
     """What the searches of :func:`optimize_motion` ask: motions under controls, their costs and derivatives."""
 
     def __init__(self, model: Model, q0: ArrayLike | None, v0: ArrayLike | None, duration: float, dt: float,
-                 costs: object, *, control: object = None, actuators: Sequence[str] | None = None,
+                 costs: object, *, prescribed: object = None, actuators: Sequence[str] | None = None,
                  limits: ArrayLike | None = None, method: str = "linear-time",
                  options: Keywords | None = None):  # fmt: skip
         of_kind(model, Model, "model", "a vitree Model")
-        self.torque, self.inputs, prescribed = _initial(control)
         self.options = dict(options or {})
         if model.has_contact:
             # steps in contact that were taken in parts have no derivatives
@@ -240,14 +240,10 @@ class ShootingProblem:
         #: which velocities are angular
         self.turns = [k for joint in model.joints for k in _turns(joint)]
         begins = {**self.integrator.motion.prescribed, **self._begin(q0, v0)}
-        held = Simulation(model, q0, v0, dt=dt, method=method, control=Control(prescribed=begins), **self.options)
-        self.start = held.q.copy(), held.p.copy()
-        goal = self.start[0] if quadratic.goal is None else quadratic.goal
-        if axes_of(goal) == 2:
-            goal = np.array([model.validate_configuration(q, "goal") for q in as_numbers(goal)])
-        else:
-            goal = model.validate_configuration(goal, "goal")
-        self.goal = rows_of(goal, self.steps + 1, model.nq, "goal")
+        self.held = Simulation(model, q0, v0, dt=dt, method=method, control=Control(prescribed=begins), **self.options)
+        self.start = self.held.q.copy(), self.held.p.copy()
+        self.goal = self._goal(quadratic.goal)
+        self.at_start = quadratic.goal is None
         goal_p = np.zeros(model.nv) if quadratic.goal_p is None else quadratic.goal_p
         goal_u = np.zeros(m) if quadratic.goal_u is None else quadratic.goal_u
         self.goal_p = rows_of(goal_p, self.steps + 1, model.nv, "goal_p")
@@ -259,6 +255,29 @@ class ShootingProblem:
             self.integrator.motion.start(self.start[0], np.zeros(model.nv))
             self.moved[:] = self.integrator.motion.rows(self.integrator.moments)
             self.integrator.stepper.set_motion(self.moved)
+
+    def begin(self, q0: ArrayLike | None, v0: ArrayLike | None) -> None:
+        """Take another start, of a model without prescribed coordinates."""
+        model = self.model
+        q = model.neutral() if q0 is None else q0
+        v = np.zeros(model.nv) if v0 is None else v0
+        if model.has_contact or model.constraints:
+            self.held.reset(q, v)
+            self.start = self.held.q.copy(), self.held.p.copy()
+        else:
+            q, v = model.validate_configuration(q, "q0"), entries(v, (model.nv,), "v0")
+            self.start = q, model.generalized_momentum(q, v)
+        if self.at_start:
+            self.goal = self._goal(None)
+
+    def _goal(self, goal: ArrayLike | None) -> np.ndarray:
+        """Return the configurations (steps + 1, nq) of the goal; where the motion begins if there is none."""
+        model, given = self.model, self.start[0] if goal is None else goal
+        if axes_of(given) == 2:
+            rows = np.array([model.validate_configuration(q, "goal") for q in as_numbers(given)])
+        else:
+            rows = model.validate_configuration(given, "goal")
+        return rows_of(rows, self.steps + 1, model.nq, "goal")
 
     def _begin(self, q0: ArrayLike | None, v0: ArrayLike | None) -> Keywords:
         """Return how prescribed coordinates that are actuators move at the start: at the rates of v0."""
@@ -274,10 +293,11 @@ class ShootingProblem:
 
     # ---- motions ----------------------------------------------------------------------------------------------
 
-    def first(self) -> Iterate:
-        """Return the motion under the controls of the first guess."""
-        law = self.torque if callable(self.torque) else None
-        rows = self.controls.rows(None if law else self.torque, self.inputs, self.moved[2::2, 0])
+    def first(self, control: object) -> Iterate:
+        """Return the motion under a first guess of the controls."""
+        torque, inputs, _ = guess_parts(control)
+        law = torque if callable(torque) else None
+        rows = self.controls.rows(None if law else torque, inputs, self.moved[2::2, 0])
         if law is not None:
             self.simulated(rows, law)
         return self.follow(rows)
@@ -292,7 +312,8 @@ class ShootingProblem:
         status, _ = core.follow(integrator.stepper, correction, *within, used, q, p, self.moved)
         if status:
             raise integrator._stopped(status)
-        return Iterate(q, p, used, self.cost(q, p, used), self._touched(q))
+        x = self.states(q, p)
+        return Iterate(q, p, used, x, self.cost(q, x, used), self._touched(q))
 
     def _touched(self, q: np.ndarray) -> list[Touched | None]:
         """Return the contacts of the motion just taken, which has nodes q."""
@@ -322,15 +343,24 @@ class ShootingProblem:
 
     def simulated(self, controls: np.ndarray, law: Callable[..., ArrayLike] | None = None) -> Trajectory:
         """Return a simulation under controls (steps, ...); a law (t, q, v) -> torque writes the torques into them."""
+        return self.simulation(controls, law)()
+
+    def simulation(self, controls: np.ndarray,
+                   law: Callable[..., ArrayLike] | None = None) -> Callable[[], Trajectory]:  # fmt: skip
+        """Return a function that simulates the motion, whatever starts and controls the problem gets until then."""
         moved = Control(prescribed=self.prescribed(controls) if self.model.prescribed_joint_names else None)
         start, p0 = self.start
-        held = Simulation(self.model, start, p0=p0, dt=self.dt, method=self.method, control=moved, record_every=1,
-                          **self.options)  # fmt: skip
-        for k, (torque, inputs) in enumerate(zip(*self.controls.split(controls)[:2], strict=True)):
-            if law is not None:
-                torque[:] = entries(law(self.dt * k, held.q.copy(), held.v.copy()), (self.model.nv,), "control")
-            held.step(control=Control(torque=torque, inputs=inputs if len(inputs) else None))
-        return held.trajectory
+
+        def simulate() -> Trajectory:
+            held = Simulation(self.model, start, p0=p0, dt=self.dt, method=self.method, control=moved, record_every=1,
+                              **self.options)  # fmt: skip
+            for k, (torque, inputs) in enumerate(zip(*self.controls.split(controls)[:2], strict=True)):
+                if law is not None:
+                    torque[:] = entries(law(self.dt * k, held.q.copy(), held.v.copy()), (self.model.nv,), "control")
+                held.step(control=Control(torque=torque, inputs=inputs if len(inputs) else None))
+            return held.trajectory
+
+        return simulate
 
     def turn(self, q: np.ndarray) -> float:
         """Return the largest rotation of a joint in a step [rad]."""
@@ -346,11 +376,11 @@ class ShootingProblem:
         """Return u (steps, m): the controls of the actuators, from those of the goal."""
         return np.ascontiguousarray(controls[:, self.acts] - self.goal_u)
 
-    def cost(self, q: np.ndarray, p: np.ndarray, controls: np.ndarray) -> float:
-        """Return the cost of a motion."""
-        x, u = self.states(q, p), self.effort(controls)
-        running = np.einsum("ki,ij,kj", x[:-1], self.Q, x[:-1]) + np.einsum("ki,ij,kj", u, self.R, u)
-        return float(running + x[-1] @ self.Q_end @ x[-1]) + self.frames.cost(q)
+    def cost(self, q: np.ndarray, x: np.ndarray, controls: np.ndarray) -> float:
+        """Return the cost of a motion with states x from the goal."""
+        u, end = self.effort(controls), x[-1]
+        running = np.vdot(x[:-1] @ self.Q, x[:-1]) + np.vdot(u @ self.R, u)
+        return float(running + end @ self.Q_end @ end) + self.frames.cost(q)
 
     def rows(self, at: Iterate) -> Rows:
         """Return the steps of a motion."""
@@ -376,7 +406,7 @@ class ShootingProblem:
         impulses = np.zeros((len(self.acts), self.model.nv))
         if self.controls.forces:
             impulses[:] = found.F.reshape(-1, 2, self.model.nv, self.model.nv)[0, 0][:, self.acts].T
-        x = self.states(at.q, at.p)
+        x = at.x
         weighed = np.concatenate([x[:-1] @ self.Q, x[-1:] @ self.Q_end])
         matrices = np.broadcast_to(self.Q, (self.steps + 1, *self.Q.shape)).copy()
         matrices[-1] = self.Q_end
@@ -418,7 +448,7 @@ def state_derivatives(model: Model, d: np.ndarray) -> np.ndarray | None:
     return found
 
 
-def _initial(control: object) -> tuple[Any, object, object]:
+def guess_parts(control: object) -> tuple[Any, object, object]:
     """Return the torque, the inputs and the prescribed coordinates of a first guess."""
     if not isinstance(control, Mapping):
         return control, None, None

@@ -397,13 +397,9 @@ def _forces(model: Model, t: float, q: np.ndarray, v: np.ndarray, u: np.ndarray)
 
     Those of the core are linear in inputs.
     """
-    nv = model.nv
-    force, by_q, by_v = core.load_derivatives(model.core, model.load_list, q, v, u)
+    force, by_q, by_v, by_u = core.load_derivatives(model.core, model.load_list, q, v, u)
     if any(isinstance(load, BallSpring) and load.inputs for load in model.loads):  # which are not linear in these
         by_u = differences(lambda at: core.load_derivatives(model.core, model.load_list, q, v, at)[0], u, len(u)).T
-    else:
-        more = [core.load_derivatives(model.core, model.load_list, q, v, u + x)[0] - force for x in np.eye(len(u))]
-        by_u = np.array(more).reshape(-1, nv).T
     if (own := model.written) is not None:
         force, slopes = force + own.rest(q) + own.move(t, q, v, u), own.tangent(t, q, v, u)
         by_q, by_v = by_q + slopes[0], by_v + slopes[1]
