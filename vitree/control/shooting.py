@@ -373,7 +373,7 @@ class IterativeLQR:
             return True, "the cost cannot fall by more than the tolerance"
         assert self.last is not None
         gains = self.last.k, self.last.K
-        found = line_search(
+        found, share = line_search(
             self.at, lambda share: problem.corrected(self.at, share, gains),
             lambda share: -(share * linear + share**2 * square),
         )  # fmt: skip
@@ -383,6 +383,10 @@ class IterativeLQR:
         self.curved = problem.bends and self.at.cost - found.cost < SLOW * abs(self.at.cost)
         self.at, self.bent, self._expansion = found, None, None
         self.costs.append(found.cost)
+        if share < 1:
+            # the quadratic model holds less far than the step it asked for
+            self._regularise()
+            return None
         self.factor = min(1 / FACTOR, self.factor / FACTOR)
         self.regularisation *= self.factor
         if self.regularisation < LEAST:
@@ -537,7 +541,7 @@ class Descent:
                 continue
             if -towards.expected <= tolerance * abs(self.at.cost):
                 return True, "the cost cannot fall by more than the tolerance"
-            found = line_search(self.at, partial(self.along, towards), partial(mul, -towards.slope))
+            found, _ = line_search(self.at, partial(self.along, towards), partial(mul, -towards.slope))
             if found is not None:
                 self._move_to(found)
                 return None

@@ -444,13 +444,14 @@ class ShootingProblem:
         return Pass(expected, k, K, P)
 
 
-def line_search(at: Iterate, move: Callable[[float], Iterate | None], gain: Callable[[float], float]) -> Iterate | None:
-    """Return the motion of the longest step that meets Armijo's condition for the expected decrease, or None."""
+def line_search(at: Iterate, move: Callable[[float], Iterate | None],
+                gain: Callable[[float], float]) -> tuple[Iterate | None, float]:  # fmt: skip
+    """Return the motion of the longest step that meets Armijo's condition for the decrease, or None, and its share."""
     for share in SHARES.tolist():
         found = move(share)
         if found is not None and at.cost - found.cost >= ARMIJO * gain(share):
-            return found
-    return None
+            return found, share
+    return None, 0.0
 
 
 def state_derivatives(model: Model, d: np.ndarray) -> np.ndarray | None:
