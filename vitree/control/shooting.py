@@ -345,7 +345,7 @@ class IterativeLQR:
         self.problem, self.at, self.costs = problem, at, [at.cost]
         self.regularisation, self.factor = 0.0, 1.0
         self.last: Pass | None = None
-        self.curved = False
+        self.curved = self.slow = False
         #: derivatives of A at the motion, if they are known
         self.bent: np.ndarray | None = None
         self._expansion: Expansion | None = None
@@ -362,7 +362,9 @@ class IterativeLQR:
         problem = self.problem
         if self.curved and self.bent is None:
             self.bent = problem.curvature(self.at, self.expansion.A)
-        expected = self._back(problem.bent(self.at, self.expansion), self.bent) if self.curved else None
+        bent = problem.bent(self.at, self.expansion)
+        expected = self._back(bent, self.bent) if self.curved else None
+        expected = self._back(bent) if expected is None else expected
         expected = self._back(self.expansion) if expected is None else expected
         while expected is None:
             if not self._regularise():
@@ -380,7 +382,8 @@ class IterativeLQR:
         if found is None:
             self.costs.append(self.at.cost)
             return None if self._regularise() else (False, "no correction lowers the cost any more")
-        self.curved = problem.bends and self.at.cost - found.cost < SLOW * abs(self.at.cost)
+        slow = self.at.cost - found.cost < SLOW * abs(self.at.cost)
+        self.curved, self.slow = problem.bends and slow and (self.slow or problem.model.nv < 5), slow
         self.at, self.bent, self._expansion = found, None, None
         self.costs.append(found.cost)
         if share < 1:

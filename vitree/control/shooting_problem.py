@@ -398,6 +398,8 @@ class ShootingProblem:
 
     def bent(self, at: Iterate, expansion: Expansion) -> Expansion:
         """Return the expansion with the second derivatives of the frames' costs by positions."""
+        if not self.frames.costs:
+            return expansion
         matrices = expansion.matrices.copy()
         matrices[:, : self.model.nv, : self.model.nv] += self.frames.bend(at.q)
         return expansion._replace(matrices=matrices)
