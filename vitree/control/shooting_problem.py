@@ -272,6 +272,10 @@ class ShootingProblem:
         if self.at_start:
             self.goal = self._goal(None)
 
+    def set_goal(self, goal: ArrayLike) -> None:
+        """Replace the configurations of the goal."""
+        self.goal, self.at_start = self._goal(goal), False
+
     def _goal(self, goal: ArrayLike | None) -> np.ndarray:
         """Return the configurations (steps + 1, nq) of the goal; where the motion begins if there is none."""
         model, given = self.model, self.start[0] if goal is None else goal
