@@ -54,7 +54,7 @@ def main() -> vt.Trajectory:
     run = sim.trajectory
     for gate, s in zip(GATES, way, strict=True):
         off = np.linalg.norm(run.q[:, :3] - gate, axis=1).min()
-        print(f"gate at {gate[0]:4.1f}, {gate[1]:4.1f}, {gate[2]:4.1f} m, t = {s / SPEED:4.2f} s: passed {off:.3f} m off")
+        print(f"gate at {gate} m, t = {s / SPEED:4.2f} s: passed {off:.3f} m off")
     print(f"a plan of {HORIZON} steps took {1e3 * np.median(took):.2f} ms in the median")
     return run
 
