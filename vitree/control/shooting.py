@@ -66,7 +66,7 @@ class ShootingSolution:
         Feedback along the motion: the controls are less by ``gains`` times the state's displacement. With bounds, no
         gain where a control is at its bound.
     regulator : Regulator or None
-        The same as torque of a simulation; None where other controls than joint forces act.
+        The same as the control of a simulation; None where prescribed coordinates are controls.
     cost : float
         In units as the weights say.
     costs : list of float, in units as ``cost``
@@ -293,8 +293,9 @@ class Search:
         self._controls = at.controls
         torque, inputs, _ = problem.controls.split(at.controls)
         regulator = None
-        if problem.controls.forces:
-            regulator = Regulator(self.model, problem.dt, 0.0, at.q[:-1], at.p[:-1], torque, gains, P, problem.acts)
+        if (problem.acts < self.model.nv + inputs.shape[1]).all():
+            regulator = Regulator(self.model, problem.dt, 0.0, at.q[:-1], at.p[:-1], torque, gains, P, problem.acts,
+                                  inputs)  # fmt: skip
         if not success and (turn := problem.turn(at.q)) > FAR:
             message += f"; a joint turns by {turn:.1f} rad in a step: weigh its momentum or its force more, or halve dt"
         return ShootingSolution(
