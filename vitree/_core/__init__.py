@@ -101,6 +101,12 @@ def scalar():
     return module
 
 
+@cache
+def maps():
+    """Return the compiled module of maps of the whole body, in the build for the registers of this CPU."""
+    return importlib.import_module(f"{__name__}.{'_maps_avx2' if _cpu.runs(4) and built('_maps_avx2') else '_maps'}")
+
+
 def stages(count: int) -> tuple[int, int]:
     """Return the number of lanes that the stages of a step fill, and the kernels for them of a compiled module.
 

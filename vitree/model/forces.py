@@ -39,6 +39,7 @@ from vitree.model.dynamics import (
 )
 from vitree.model.user_inputs import Force, Inputs, Mapped, Potential, resolve_inputs
 from vitree.model.variants import Cut
+from vitree.model.whole_body import WholeBodyMethods
 from vitree.spatial.rotations import cross, turn_z_to
 
 core = scalar()
@@ -444,7 +445,7 @@ def _require_slopes(model: ForceMethods) -> None:
 # ---- the methods -------------------------------------------------------------------------------------------------
 
 
-class ForceMethods(DynamicsMethods):
+class ForceMethods(WholeBodyMethods):
     """Accelerations and forces under everything that the model has."""
 
     @in_one_call_as(Accelerations)

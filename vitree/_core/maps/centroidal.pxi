@@ -1,0 +1,185 @@
+# The center of mass and the momentum about it (Orin, Goswami & Lee 2013). Rows are (angular, linear).
+
+cdef struct Whole:          # all trees together
+    double mass
+    Vec3 com                # in the world
+    Vec3 P                  # linear momentum
+    Vec3 u                  # velocity of the center of mass
+
+
+cdef inline Whole sum_up(const vt_model* m, Tree* t, int asked) noexcept nogil:
+    # leaves to root: what each body carries
+    cdef Whole all
+    cdef Vec3 first = zero3()
+    cdef const vt_body* b
+    cdef int i
+    all.mass = 0.0
+    all.P = zero3()
+    for i in range(m.nbody - 1, -1, -1):
+        b = &m.body[i]
+        if b.parent >= 0:
+            add_carried(&t.x[b.parent], &t.x[i], asked)
+            continue
+        all.mass += t.x[i].mass
+        first = add(first, axpy(t.x[i].mass, t.pose[i].o, t.x[i].h))
+        if asked & LINEAR:
+            all.P = add(all.P, t.x[i].P)
+    all.com = scale(1.0 / all.mass, first)
+    all.u = scale(1.0 / all.mass, all.P)
+    return all
+
+
+cdef inline Vec3 from_com(const Tree* t, const Whole* all, int i) noexcept nogil:
+    # to the origin of the root
+    return sub(sub(t.pose[i].o, t.arm[i]), all.com)
+
+
+cdef inline void sum_momenta(const vt_model* m, const MapJob* job, bint angular, char* room) noexcept nogil:
+    # of single bodies, about the origin of the first one, then about the center of mass
+    cdef Pose* pose = <Pose*>piece(&room, m.nbody * sizeof(Pose))
+    cdef VelocityBody* moved = <VelocityBody*>piece(&room, m.nbody * sizeof(VelocityBody))
+    cdef const vt_body* b
+    cdef Vec3 at, c, f, n = zero3(), force = zero3(), first = zero3()
+    cdef double mass = 0.0
+    cdef int i
+    forward_kinematics(m, job.q, pose)
+    velocities(m, job.v, pose, moved)
+    at = pose[0].o if m.nbody else zero3()
+    for i in range(m.nbody):
+        b = &m.body[i]
+        c = mul(pose[i].R, constant3(b.com))
+        f = scale(b.mass, add(moved[i].v, cross(moved[i].w, c)))
+        force = add(force, f)
+        mass += b.mass
+        if angular:
+            c = add(c, sub(pose[i].o, at))
+            first = axpy(b.mass, c, first)
+            n = add(n, add(cross(c, f), mul(pose[i].R, symmul(constant_sym(b.Ic), tmul(pose[i].R, moved[i].w)))))
+    if angular:
+        store3(job.out, sub(n, cross(scale(1.0 / mass, first), force)))
+        store3(job.out + 3, force)
+    else:
+        store3(job.out, scale(1.0 / mass, force))
+
+
+cdef void map_com_velocity(const vt_model* m, const MapJob* job, char* room) noexcept nogil:
+    sum_momenta(m, job, False, room)
+
+
+cdef void map_centroidal_momentum(const vt_model* m, const MapJob* job, char* room) noexcept nogil:
+    sum_momenta(m, job, True, room)
+
+
+cdef void map_com_jacobian(const vt_model* m, const MapJob* job, char* room) noexcept nogil:
+    # columns (m v - h x w)/mass
+    cdef Tree t = tree_memory(m, &room)
+    cdef Whole all
+    cdef Carried* x
+    cdef Vec3 f
+    cdef int i, k
+    cdef double share
+    rooted(m, job.q, NULL, &t, MASS)
+    all = sum_up(m, &t, MASS)
+    share = 1.0 / all.mass
+    for i in range(m.nbody):
+        x = &t.x[i]
+        for k in range(m.body[i].iv, m.body[i].iv + joint_nv(&m.body[i])):
+            f = scale(share, sub(scale(x.mass, t.S[k].v), cross(x.h, t.S[k].w)))
+            job.out[k], job.out[m.nv + k], job.out[2 * m.nv + k] = f.x, f.y, f.z
+
+
+cdef void map_centroidal_matrix(const vt_model* m, const MapJob* job, char* room) noexcept nogil:
+    cdef Tree t = tree_memory(m, &room)
+    cdef Whole all
+    cdef Vec3 n, f, r
+    cdef int i, k
+    rooted(m, job.q, NULL, &t, INERTIA)
+    all = sum_up(m, &t, INERTIA)
+    for i in range(m.nbody):
+        r = from_com(&t, &all, i)
+        for k in range(m.body[i].iv, m.body[i].iv + joint_nv(&m.body[i])):
+            momentum_column(&t.x[i], &t.S[k], &n, &f)
+            store_column(job.out + k, m.nv, add(n, cross(r, f)), f)
+
+
+cdef void map_centroidal_matrix_rate(const vt_model* m, const MapJob* job, char* room) noexcept nogil:
+    # with r from the center of mass to the fixed point: d(n + r x f)/dt = dn + r x df - u x f
+    cdef Tree t = tree_memory(m, &room)
+    cdef Whole all
+    cdef Column dS
+    cdef Vec3 n, f, dn, df, r
+    cdef int i, k
+    rooted(m, job.q, job.v, &t, LINEAR | INERTIA | RATE)
+    all = sum_up(m, &t, LINEAR | INERTIA | RATE)
+    for i in range(m.nbody):
+        r = from_com(&t, &all, i)
+        for k in range(m.body[i].iv, m.body[i].iv + joint_nv(&m.body[i])):
+            momentum_column(&t.x[i], &t.S[k], &n, &f)
+            dS = column_rate(&t.twist[i], &t.S[k])
+            momentum_rate(&t.x[i], &t.S[k], &dS, &dn, &df)
+            store_column(job.out + k, m.nv, sub(add(dn, cross(r, df)), cross(all.u, f)), df)
+
+
+cdef void map_centroidal_inertia(const vt_model* m, const MapJob* job, char* room) noexcept nogil:
+    # about the center of mass: of a tree, J about its root's origin, shifted
+    cdef Tree t = tree_memory(m, &room)
+    cdef Whole all
+    cdef Sym3 J = zero_sym()
+    cdef Vec3 r
+    cdef int i
+    rooted(m, job.q, NULL, &t, INERTIA)
+    all = sum_up(m, &t, INERTIA)
+    for i in range(m.nbody):
+        if m.body[i].parent < 0:
+            r = from_com(&t, &all, i)
+            # m (r.r 1 - r r^T) + 2 h.r 1 - h r^T - r h^T
+            J = addsym(J, addsym(t.x[i].J, point_inertia(t.x[i].mass, r)))
+            J = addsym(J, plus_transpose(plus_diagonal(outer(-1.0, t.x[i].h, r, zero33()), dot(t.x[i].h, r))))
+    put_matrix(full(J), job.out, 3)
+
+
+cdef void map_centroidal_momentum_rate(const vt_model* m, const MapJob* job, char* room) noexcept nogil:
+    # by the wrenches that move the bodies without gravity, at the roots; (6,) and the acceleration of the COM (3,)
+    cdef RneaBody* x = <RneaBody*>piece(&room, m.nbody * sizeof(RneaBody))
+    cdef Vec3* c = <Vec3*>piece(&room, m.nbody * sizeof(Vec3))
+    cdef double* mass = <double*>piece(&room, m.nbody * sizeof(double))
+    cdef const vt_body* b
+    cdef Vec3 com = zero3(), n = zero3(), force = zero3(), f
+    cdef double all = 0.0
+    cdef int i
+    rnea_motion(m, NO_GRAVITY, job.q, job.v, job.a, x)
+    for i in range(m.nbody):
+        mass[i] = m.body[i].mass
+        c[i] = constant3(m.body[i].h)
+    for i in range(m.nbody - 1, -1, -1):
+        b = &m.body[i]
+        # the first moment and the wrench about the parent's origin, in its axes
+        c[i] = axpy(mass[i], x[i].p, mul(x[i].R, c[i]))
+        f = mul(x[i].R, x[i].f)
+        if b.parent >= 0:
+            mass[b.parent] += mass[i]
+            c[b.parent] = add(c[b.parent], c[i])
+            hand_down(mul(x[i].R, x[i].n), f, x[i].p, &x[b.parent].n, &x[b.parent].f)
+        else:
+            all += mass[i]
+            com = add(com, c[i])
+            force = add(force, f)
+    com = scale(1.0 / all, com)
+    for i in range(m.nbody):
+        if m.body[i].parent < 0:
+            n = add(n, add(mul(x[i].R, x[i].n), cross(sub(x[i].p, com), mul(x[i].R, x[i].f))))
+    store3(job.out, n)
+    store3(job.out + 3, force)
+
+
+cdef void map_com_acceleration(const vt_model* m, const MapJob* job, char* room) noexcept nogil:
+    # the force on all bodies over their mass
+    cdef double rate[6]
+    cdef double mass = 0.0
+    cdef MapJob whole = job[0]
+    cdef int i
+    whole.out = rate
+    map_centroidal_momentum_rate(m, &whole, room)
+    for i in range(m.nbody):
+        mass += m.body[i].mass
+    store3(job.out, scale(1.0 / mass, load3(rate + 3)))
