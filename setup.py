@@ -255,7 +255,10 @@ class BuildCore(build_ext):
         elif runs := self.runs():
             self.target = "this CPU alone (VITREE_WIDTHS=all: for all)"
             loaded = loaded_of(makes & runs)
-            self.extensions = [x for x in self.extensions if short(x) in loaded or not short(x).startswith("_x")]
+            self.extensions = [
+                x for x in self.extensions
+                if short(x) in loaded or (not short(x).startswith("_x") and width_of(x) in runs)
+            ]  # fmt: skip
 
     def accepts(self, *flags, text="int empty;\n"):
         """Return whether the compiler takes flags, for a text of C."""

@@ -37,9 +37,9 @@ from vitree.model.dynamics import (
     refuse_losses,
     rnea_derivatives,
 )
+from vitree.model.maps import MapMethods
 from vitree.model.user_inputs import Force, Inputs, Mapped, Potential, resolve_inputs
 from vitree.model.variants import Cut
-from vitree.model.whole_body import WholeBodyMethods
 from vitree.spatial.rotations import cross, turn_z_to
 
 core = scalar()
@@ -445,7 +445,7 @@ def _require_slopes(model: ForceMethods) -> None:
 # ---- the methods -------------------------------------------------------------------------------------------------
 
 
-class ForceMethods(WholeBodyMethods):
+class ForceMethods(MapMethods):
     """Accelerations and forces under everything that the model has."""
 
     @in_one_call_as(Accelerations)

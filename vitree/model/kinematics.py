@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar, wide
-from vitree.arguments import axes_of, shown
+from vitree.arguments import shown
 from vitree.errors import InputError
 from vitree.mechanism.flat import BALL, FREE, HELICAL, KIND_NV, KINDS, PRISMATIC, Flat
-from vitree.mechanism.index import pose_of, product_of
+from vitree.mechanism.index import pose_of
 from vitree.mechanism.regular import joint_of
 from vitree.model.broadcasting import (
     as_rows,

@@ -88,13 +88,16 @@ cdef class MapTables:
         self.core, self.frames = core, dict(frames)
         bodies, E, p = places
         rows = len(bodies)
+        require_size(len(E), rows, "rotations of frames")
+        require_size(len(p), rows, "positions of frames")
         X = np.zeros((rows + 1, 4, 4))
         X[:rows, :3, :3], X[:rows, :3, 3], X[:, 3, 3] = E, p, 1.0
         self.body, self.X, self.still = np.array(bodies, dtype=np.intc), X, np.zeros(m.nv + 1)
         if not all([0 <= row < rows for row in frames.values()] + [-1 <= on < m.nbody for on in bodies]):
             raise ValueError(f"frames of other bodies; there are {m.nbody}")
         E, p = own
-        require_size(len(E), m.nbody, "frames of bodies")
+        require_size(len(E), m.nbody, "rotations of bodies")
+        require_size(len(p), m.nbody, "positions of bodies")
         kept = np.zeros((m.nbody + 1, 12))
         kept[: m.nbody, :9], kept[: m.nbody, 9:] = np.swapaxes(E, 1, 2).reshape(-1, 9), p
         self.own = kept

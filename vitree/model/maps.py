@@ -20,7 +20,7 @@ PARAMETERS = 10
 _ROWS, _COLUMNS = np.triu_indices(3)
 
 
-class WholeBodyMethods(DynamicsMethods):
+class MapMethods(DynamicsMethods):
     """Maps from velocities to momenta, and from inertial parameters to forces, of the bare mechanism.
 
     Like :meth:`vitree.Model.rnea`, they are of the tree of joints: constraints, loads and contacts have no part in
