@@ -324,7 +324,7 @@ class KinematicsMethods(ModelFacts):
         ----------
         name : str
         a : (..., nv) array, optional
-            Without it the result is dJ/dt v.
+            Without it the result is dJ/dt v [rad/s^2 or m/s^2].
         axes : {"world", "local", "spatial"}
             "world": the angular acceleration, and the acceleration of the frame's origin as a point that moves in
             space (the classical one), in world axes. "local": the derivatives of the six components that

@@ -87,7 +87,7 @@ class MapMethods(DynamicsMethods):
 
         References
         ----------
-        Orin, Goswami & Lee 2013, "Centroidal dynamics of a humanoid robot", eq. 27.
+        Orin, Goswami & Lee 2013, "Centroidal dynamics of a humanoid robot".
         """
         return map_rows(self, "centroidal_momentum_matrix", (6, self.nv), q)
 
@@ -96,7 +96,7 @@ class MapMethods(DynamicsMethods):
     def centroidal_momentum_matrix_rate(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """Return the derivative dA/dt (..., 6, nv) of :meth:`centroidal_momentum_matrix` along v.
 
-        Units are those of A per second.
+        [kg m^2/s, kg m/s or kg/s].
         """
         return map_rows(self, "centroidal_momentum_matrix_rate", (6, self.nv), q, v)
 
@@ -109,7 +109,7 @@ class MapMethods(DynamicsMethods):
 
         References
         ----------
-        Orin, Goswami & Lee 2013, "Centroidal dynamics of a humanoid robot", section 4.
+        Orin, Goswami & Lee 2013, "Centroidal dynamics of a humanoid robot".
         """
         return map_rows(self, "centroidal_inertia", (3, 3), q)
 
@@ -127,7 +127,7 @@ class MapMethods(DynamicsMethods):
         References
         ----------
         Echeandia & Wensing 2021, "Numerical methods to compute the Coriolis matrix and Christoffel symbols for
-        rigid-body systems", algorithm 1.
+        rigid-body systems".
         """
         return map_rows(self, "coriolis_matrix", (self.nv, self.nv), q, v)
 
@@ -188,9 +188,9 @@ class MapMethods(DynamicsMethods):
     def joint_torque_regressor(
         self, q: ArrayLike, v: ArrayLike | None = None, a: ArrayLike | None = None
     ) -> np.ndarray:
-        """Return the regressor Y (..., nv, 10 nbody) of inverse dynamics, linear in the inertial parameters.
+        """Return the regressor Y (..., nv, 10 nbody) of inverse dynamics [N or N m, per kg, kg m or kg m^2].
 
-        With pi the :attr:`inertial_parameters` as one row, ``Y pi`` is ``rnea(q, v, a)`` less ``armature * a``: rotors
+        Inverse dynamics is linear in the inertial parameters. With pi the :attr:`inertial_parameters` as one row, ``Y pi`` is ``rnea(q, v, a)`` less ``armature * a``: rotors
         are no part of the bodies. Without v and a it is the regressor of gravity alone.
 
         References
@@ -208,7 +208,13 @@ class MapMethods(DynamicsMethods):
 
         Times the body's ten parameters in this frame, in the order of :attr:`inertial_parameters`, it is the wrench
         (torque about the frame's origin [N m], force [N]) in the frame's axes that the body needs against gravity and
-        for its acceleration: what a force-torque sensor in this place reads of a load.
+        for its acceleration: what a force-torque sensor in this place reads of a load. Without v and a it is the
+        weight.
+
+        Parameters
+        ----------
+        name : str
+            Of the frame.
 
         Raises
         ------
@@ -221,7 +227,7 @@ class MapMethods(DynamicsMethods):
     @of_maps
     @in_coordinates("plain")
     def kinetic_energy_regressor(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        """Return the regressor (..., 10 nbody) of the kinetic energy, linear in the inertial parameters.
+        """Return the regressor (..., 10 nbody) of the kinetic energy [J per kg, kg m or kg m^2].
 
         Times the :attr:`inertial_parameters` as one row it is :meth:`kinetic_energy`, but for the energy of the rotors,
         ``armature * v**2 / 2``.
@@ -235,7 +241,7 @@ class MapMethods(DynamicsMethods):
     @of_maps
     @in_coordinates("plain")
     def potential_energy_regressor(self, q: ArrayLike) -> np.ndarray:
-        """Return the regressor (..., 10 nbody) of gravity's potential energy, linear in the inertial parameters.
+        """Return the regressor (..., 10 nbody) of gravity's potential energy [J per kg, kg m or kg m^2].
 
         Times the :attr:`inertial_parameters` as one row it is :meth:`potential_energy`, but for that of springs.
 

@@ -1,10 +1,11 @@
-# Bodies, and what they carry, about one point of each tree: where the origin of its root is, fixed in space. World axes.
+# Bodies, and what they carry, about one point of each tree: where the origin of its root is, fixed in space. World
+# axes.
 #
 # A rigid inertia about a point is a mass m, a first moment h and J, and a twist (w, v) there has the momentum
 #     f = m v - h x w,     n = J w + h x v.
-# It moves with the twist (w, u) of its body: dh/dt = P = m u + w x h, the linear momentum, and J changes at the rate dJ.
-# About a fixed point all of these are sums over the bodies that a joint carries. A column S of a joint is fixed to its
-# body, so that dS/dt = V x S with V the body's twist.
+# It moves with the twist (w, u) of its body: dh/dt = P = m u + w x h, the linear momentum, and J changes at the rate
+# dJ. About a fixed point all of these are sums over the bodies that a joint carries. A column S of a joint is fixed to
+# its body, so that dS/dt = V x S with V the body's twist.
 
 cdef struct Column:         # of a coordinate
     Vec3 w

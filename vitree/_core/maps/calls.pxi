@@ -1,7 +1,7 @@
 # Maps as methods of a model: of one state in one call, and of rows of states.
 #
-# As in calls.pxi of the other modules, a call handles exact arrays of finite doubles in order and finite results. Otherwise
-# its result is None, and the method in Python converts the arguments or reports what is wrong with them.
+# As in calls.pxi of the other modules, a call handles exact arrays of finite doubles in order and finite results.
+# Otherwise its result is None, and the method in Python converts the arguments or reports what is wrong with them.
 
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
@@ -45,9 +45,9 @@ cdef int add_map(str name, const char* inputs, char output, MapRun run) except -
     return 0
 
 
-# Arguments in their order: the names of a frame (n) and of axes (x), arrays of nq (q) and nv (v) numbers, or of nv or None
-# for zeros (V). Results: arrays (3,) 3, (6,) 6, (3, 3) I, (3, nv) C, (6, nv) J, (nv, nv) M, and of parameters (10 nbody,) p,
-# (nv, 10 nbody) Y, (6, 10) W.
+# Arguments in their order: the names of a frame (n) and of axes (x), arrays of nq (q) and nv (v) numbers, or of nv or
+# None for zeros (V). Results: arrays (3,) 3, (6,) 6, (3, 3) I, (3, nv) C, (6, nv) J, (nv, nv) M, and of parameters (10
+# nbody,) p, (nv, 10 nbody) Y, (6, 10) W.
 add_map("center_of_mass_velocity", b"qv", c"3", map_com_velocity)
 add_map("center_of_mass_acceleration", b"qvV", c"3", map_com_acceleration)
 add_map("center_of_mass_jacobian", b"q", c"C", map_com_jacobian)
@@ -71,8 +71,8 @@ add_map("potential_energy_regressor", b"q", c"p", map_potential_regressor)
 cdef class MapTables:
     """What maps need of a model.
 
-    ``frames``: names to rows of ``places``: bodies (n,), rotations (n, 3, 3) and positions (n, 3) of the frames. ``own``: the
-    same rotations (nbody, 3, 3) and positions (nbody, 3) of the frames of the bodies' parameters.
+    ``frames``: names to rows of ``places``: bodies (n,), rotations (n, 3, 3) and positions (n, 3) of the frames.
+    ``own``: rotations (nbody, 3, 3) and positions (nbody, 3) of the frames of the bodies' parameters.
     """
 
     cdef CoreModel core
@@ -101,7 +101,7 @@ cdef class MapTables:
         kept = np.zeros((m.nbody + 1, 12))
         kept[: m.nbody, :9], kept[: m.nbody, 9:] = np.swapaxes(E, 1, 2).reshape(-1, 9), p
         self.own = kept
-        self.size = 64 * PIECES + m.nv * (sizeof(Column) + CORIOLIS_ROWS * sizeof(double)) + 3 * CORIOLIS_ROWS * sizeof(double)
+        self.size = 64 * PIECES + m.nv * sizeof(Column) + (m.nv + 3) * CORIOLIS_ROWS * sizeof(double)
         self.size += m.nbody * (sizeof(Pose) + sizeof(Vec3) + sizeof(Carried) + sizeof(Column)
                                 + max(sizeof(CrbaBody), sizeof(RneaBody) + sizeof(double)))
 

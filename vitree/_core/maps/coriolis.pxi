@@ -1,9 +1,9 @@
-# The Coriolis matrix, with dM/dt - 2 C skew-symmetric (Echeandia & Wensing 2021, "Numerical methods to compute the Coriolis
-# matrix and Christoffel symbols for rigid-body systems", algorithm 1).
+# The Coriolis matrix, with dM/dt - 2 C skew-symmetric (Echeandia & Wensing 2021, "Numerical methods to compute the
+# Coriolis matrix and Christoffel symbols for rigid-body systems").
 #
-# A body of inertia I with the twist V adds J^T (I dJ/dt + B J), with B the half of V x* I - I (V x) + (I V) xbar*. About a
-# fixed point B (w, v) = (D w, w x P), with D = (dJ - L^)/2. I and B of all that a joint carries are sums. With a column k
-# of a body, and j one of the same body or of one that carries it:
+# A body of inertia I with the twist V adds J^T (I dJ/dt + B J), with B the half of V x* I - I (V x) + (I V) xbar*.
+# About a fixed point B (w, v) = (D w, w x P), with D = (dJ - L^)/2. I and B of all that a joint carries are sums. With
+# a column k of a body, and j one of the same body or of one that carries it:
 #     C_jk = S_j.(I dS_k + B S_k),     C_kj = dS_j.(I S_k) + S_j.(B^T S_k),     B^T (w, v) = (D^T w + P x v, 0)
 
 cdef enum:

@@ -1,8 +1,8 @@
 # Jacobians of frames, their rates, velocities and accelerations. Rows are (angular, linear).
 #
-# A column of a joint, at a point p, is (w, v + w x (p - o)), with o the origin of the joint's body. It changes as w and v
-# turn with the body, o moves with it, and p moves: with the frame, or not at all ("spatial": the world's origin). In the
-# frame's own axes R it is R^T of the column, which changes by R^T (rate - w_F x column).
+# A column of a joint, at a point p, is (w, v + w x (p - o)), with o the origin of the joint's body. It changes as w and
+# v turn with the body, o moves with it, and p moves: with the frame, or not at all ("spatial": the world's origin). In
+# the frame's own axes R it is R^T of the column, which changes by R^T (rate - w_F x column).
 
 cdef struct PathBody:       # of the bodies that carry a frame
     Vec3 w                  # world axes

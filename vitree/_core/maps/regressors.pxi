@@ -1,5 +1,5 @@
-# Regressors: forces, wrenches and energies as linear functions of the inertial parameters of bodies (Atkeson, An & Hollerbach
-# 1986). Those of a body are, in the axes of a frame on it and about the frame's origin,
+# Regressors: forces, wrenches and energies as linear functions of the inertial parameters of bodies (Atkeson, An &
+# Hollerbach 1986). Those of a body are, in the axes of a frame on it and about the frame's origin,
 #     m, h = m c (three), and the inertia xx, xy, xz, yy, yz, zz.
 
 cdef enum:
@@ -64,8 +64,8 @@ cdef inline void poses_of(const vt_model* m, const RneaBody* b, Pose* pose) noex
 
 
 cdef void map_torque_regressor(const vt_model* m, const MapJob* job, char* room) noexcept nogil:
-    # (nv, 10 nbody): a column of a joint that carries a body, times the wrench that moves this one. Wrenches are turned into
-    # world axes, about the origin of the body; a mass and its first moment alone have forces
+    # (nv, 10 nbody): a column of a joint that carries a body, times the wrench that moves this one. Wrenches are turned
+    # into world axes, about the origin of the body; a mass and its first moment alone have forces
     cdef Pose* pose = <Pose*>piece(&room, m.nbody * sizeof(Pose))
     cdef RneaBody* body = <RneaBody*>piece(&room, m.nbody * sizeof(RneaBody))
     cdef Seen x
