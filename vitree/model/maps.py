@@ -190,8 +190,9 @@ class MapMethods(DynamicsMethods):
     ) -> np.ndarray:
         """Return the regressor Y (..., nv, 10 nbody) of inverse dynamics [N or N m, per kg, kg m or kg m^2].
 
-        Inverse dynamics is linear in the inertial parameters. With pi the :attr:`inertial_parameters` as one row, ``Y pi`` is ``rnea(q, v, a)`` less ``armature * a``: rotors
-        are no part of the bodies. Without v and a it is the regressor of gravity alone.
+        Inverse dynamics is linear in the inertial parameters. With pi the :attr:`inertial_parameters` as one row,
+        ``Y pi`` is ``rnea(q, v, a)`` less ``armature * a``: rotors are no part of the bodies. Without v and a it is the
+        regressor of gravity alone.
 
         References
         ----------

@@ -3,8 +3,10 @@
 # As in calls.pxi of the other modules, a call handles exact arrays of finite doubles in order and finite results.
 # Otherwise its result is None, and the method in Python converts the arguments or reports what is wrong with them.
 
+from cpython.dict cimport PyDict_GetItem
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.object cimport PyObject
 
 #: Number of bodies above which a call of one state releases the interpreter's lock, and rows between checks for Ctrl-C.
 cdef int SMALL = 64, LOOK_ROWS = 4096
@@ -28,6 +30,9 @@ cdef extern from *:
     }
     """
     bint finite_numbers "vt_map_finite"(const double* x, Py_ssize_t n) noexcept nogil
+
+cdef enum:
+    ROOM = 32768            # bytes of memory of a call, beyond which it is allocated
 
 cdef struct Map:
     const char* inputs
@@ -163,16 +168,18 @@ cdef class MapTables:
 
     cdef bint take_name(self, char kind, x, MapJob* job) except -1:
         # of a frame, or of axes; False if it is none
+        cdef PyObject* found
+        cdef int row
         if type(x) is not str:
             return False
         if kind == c"x":
             job.axes = WORLD_AXES if <str>x == "world" else LOCAL_AXES if <str>x == "local" else SPATIAL_AXES
             return job.axes != SPATIAL_AXES or <str>x == "spatial"
-        row = self.frames.get(x)
-        if row is None:
+        found = PyDict_GetItem(self.frames, x)
+        if found == NULL:
             return False
-        job.body = self.body[<int>row]
-        job.frame = &self.X[<int>row, 0, 0]
+        row = <object>found
+        job.body, job.frame = self.body[row], &self.X[row, 0, 0]
         return True
 
     cdef void begin(self, MapJob* job) noexcept:
@@ -201,7 +208,8 @@ cdef class MapCall:
         cdef const vt_model* m
         cdef cnp.ndarray out
         cdef const double* x
-        cdef char* room
+        cdef char here[ROOM]
+        cdef char* room = here
         cdef char kind
         cdef MapJob job
         cdef int j, taken = 0
@@ -238,15 +246,17 @@ cdef class MapCall:
                 taken += 1
         out = tables.result(self.map.output)
         job.out, job.total = <double*>cnp.PyArray_DATA(out), &total
-        room = <char*>PyMem_RawMalloc(tables.size)
-        if room == NULL:
-            raise MemoryError
+        if tables.size > ROOM:
+            room = <char*>PyMem_RawMalloc(tables.size)
+            if room == NULL:
+                raise MemoryError
         if m.nbody <= SMALL:
             self.map.run(m, &job, room)
         else:
             with nogil:
                 self.map.run(m, &job, room)
-        PyMem_RawFree(room)
+        if room != here:
+            PyMem_RawFree(room)
         if self.map.output == c"Y":
             return out if finite_numbers(&total, 1) else None
         return out if finite_numbers(job.out, cnp.PyArray_SIZE(out)) else None
