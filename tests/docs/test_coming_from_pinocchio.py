@@ -79,7 +79,7 @@ def turned(x: np.ndarray, code: str) -> np.ndarray:
         x = x[ROTATES]
     if re.search(r"action|Jlog6", code):
         x = x[:, ROTATES]
-    if re.search(r"Regressor|DynamicParameters", code):
+    if re.search(r"(?<!Static)Regressor|DynamicParameters", code):
         columns = np.concatenate([10 * k + np.array(ENTRIES) for k in range(x.shape[-1] // 10)])
         x = x[..., columns]
     return x
