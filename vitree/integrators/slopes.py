@@ -11,7 +11,7 @@ import numpy as np
 from vitree._core import scalar, wide
 from vitree.errors import InputError, ModelError
 from vitree.integrators.base import Integrator
-from vitree.integrators.contact_slopes import STENCIL, Held, Touched, held_by, solve_held
+from vitree.integrators.contact_slopes import Held, Touched, held_by, solve_held
 from vitree.integrators.variational import KINETIC, LinearTime, Midpoint, Variational
 from vitree.lie import SE3, SO3, Map
 from vitree.mechanism.drives import Drive
@@ -30,8 +30,8 @@ BLOCKS, MAPPED, FACTORED = 0, 1, 2
 #: Share of the momentum by which a step's end may differ from what the forces that are known lead to; with contacts,
 #: which are solved for less closely.
 UNEXPLAINED, UNEXPLAINED_BY_CONTACT = 1e-6, 1e-5
-#: Differences of the gradient of a constraint in Python [m or rad].
-APART = 1e-3
+#: Differences of the gradient of a constraint in Python [m or rad]; places and weights (over 60) of order 6.
+APART, STENCIL = 1e-3, ((1, 45), (2, -9), (3, 1))
 
 
 class UnexplainedError(InputError):
@@ -124,7 +124,7 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
             for k, one in enumerate(touched)
         ]
         found = node_slopes(integrator, q, q2, p, u, p2, t, helds)
-        A, multipliers, prescribed = _map(model, found.K, q, q2, helds)
+        A, multipliers, prescribed = _map(model, integrator.dt, found.K, q, q2, helds)
         return Slopes(A, *found[1:], multipliers, prescribed, _light(found.K))
     found = _compiled(integrator, q, q2, p, u, MAPPED)
     A = found.K.reshape(n, 2 * nv, 2 * nv)
@@ -279,7 +279,7 @@ def _compiled(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, 
     return NodeSlopes(K.reshape(n, 4, nv, nv), F, drives.reshape(n, 3, nv), ends, by_inputs, diagonal)
 
 
-def _map(model: Model, K: np.ndarray, q: np.ndarray, q2: np.ndarray,
+def _map(model: Model, h: float, K: np.ndarray, q: np.ndarray, q2: np.ndarray,
          helds: Sequence[Held | None]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """Return A, multipliers and prescribed of :class:`Slopes`, from K of :class:`NodeSlopes`, whatever its entries are.
 
@@ -303,13 +303,13 @@ def _map(model: Model, K: np.ndarray, q: np.ndarray, q2: np.ndarray,
         d2[:, free] = moved - pushed @ lam
     else:
         lam = np.zeros((n, 0, right.shape[2]))
-        d2[:, free] = np.linalg.solve(inner, right)
+        d2[:, free] = moved = np.linalg.solve(inner, right)
     for k, held in enumerate(helds):
         if held is not None:
             if m:
                 held = held.with_constraints(one[k], two[k])
             d2[k, free] = 0.0
-            d2[k, free], pushes = solve_held(inner[k], right[k], held, d2[k], free)
+            d2[k, free], pushes = solve_held(moved[k], h, held, d2[k], free)
             lam[k] = pushes[:m]
     p2 = K[:, 3] @ d2
     p2[:, :, :nv] += K[:, 2]
@@ -397,13 +397,9 @@ def _forces(model: Model, t: float, q: np.ndarray, v: np.ndarray, u: np.ndarray)
 
     Those of the core are linear in inputs.
     """
-    nv = model.nv
-    force, by_q, by_v = core.load_derivatives(model.core, model.load_list, q, v, u)
+    force, by_q, by_v, by_u = core.load_derivatives(model.core, model.load_list, q, v, u)
     if any(isinstance(load, BallSpring) and load.inputs for load in model.loads):  # which are not linear in these
         by_u = differences(lambda at: core.load_derivatives(model.core, model.load_list, q, v, at)[0], u, len(u)).T
-    else:
-        more = [core.load_derivatives(model.core, model.load_list, q, v, u + x)[0] - force for x in np.eye(len(u))]
-        by_u = np.array(more).reshape(-1, nv).T
     if (own := model.written) is not None:
         force, slopes = force + own.rest(q) + own.move(t, q, v, u), own.tangent(t, q, v, u)
         by_q, by_v = by_q + slopes[0], by_v + slopes[1]

@@ -12,7 +12,7 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
     (steps, m), K (steps, m, 2 nv) and the displacement x of the state from the rows of q and p. Rows are clipped to
     ``low`` and ``high``, and ``controls`` is overwritten with what acted.
 
-    Returns the status, and the number of steps taken.
+    Returns the status, and the number of steps taken. If the stepper logs contacts, they are those of all steps.
     """
     cdef Busy busy = stepper.busy()
     cdef const vt_model* m = stepper.shared.m
@@ -92,4 +92,8 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
             stepper.close_step()
             memcpy(&q[i + 1, 0], state.q, stepper.nq * sizeof(double))
             memcpy(&p[i + 1, 0], state.x, nv * sizeof(double))
+            if stepper.logs:
+                status = stepper.log_row(i + 1)
+                if status != OK:
+                    break
     return status, i if status != OK else steps
