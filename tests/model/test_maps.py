@@ -118,16 +118,17 @@ def test_a_floating_body_that_turns_as_a_whole():
     close(model.centroidal_momentum(q, v)[:3], model.centroidal_inertia(q) @ w)
 
 
-def test_far_from_the_origin_no_digits_are_lost():
+@pytest.mark.parametrize("name", ["floating", "euler"])
+def test_far_from_the_origin_no_digits_are_lost(name):
     """Nothing but the place of the center of mass depends on where the robot is."""
-    model = MODELS["floating"]
+    model = MODELS[name]
     q, v, a = state(model, 4)
     far = q.copy()
     far[:3] += 2.0**20  # the place itself is rounded to 1e-10 m
-    for name, given in {"centroidal_momentum": (v,), "centroidal_momentum_matrix": (), "coriolis_matrix": (v,),
-                        "centroidal_momentum_matrix_rate": (v,), "joint_torque_regressor": (v, a),
-                        "centroidal_inertia": (), "center_of_mass_jacobian": ()}.items():  # fmt: skip
-        close(getattr(model, name)(far, *given), getattr(model, name)(q, *given), 1e-8)
+    for method, given in {"centroidal_momentum": (v,), "centroidal_momentum_matrix": (), "coriolis_matrix": (v,),
+                          "centroidal_momentum_matrix_rate": (v,), "joint_torque_regressor": (v, a), "centroidal_momentum_rate": (v, a),
+                          "centroidal_inertia": (), "center_of_mass_jacobian": ()}.items():  # fmt: skip
+        close(getattr(model, method)(far, *given), getattr(model, method)(q, *given), 1e-8)
 
 
 # ---- the Coriolis matrix ------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
-# Bodies, and what they carry, about one point of each tree: where the origin of its root is, fixed in space. World
-# axes.
+# Bodies, and what they carry, about one point of each tree: where the origin of its first body with inertia is, fixed
+# in space. World axes. Arms are sums of vectors between neighbours, so that a tree far from the world's origin, or from
+# that of its root, loses no digits.
 #
 # A rigid inertia about a point is a mass m, a first moment h and J, and a twist (w, v) there has the momentum
 #     f = m v - h x w,     n = J w + h x v.
@@ -21,7 +22,8 @@ cdef struct Carried:        # a body, then with all that it carries
 
 cdef struct Tree:           # arrays by bodies and coordinates
     Pose* pose              # (nbody,)
-    Vec3* arm               # (nbody,) from the origin of the root to that of the body
+    Vec3* arm               # (nbody,) from the point of its tree to the origin of the body
+    Vec3* r                 # (nbody,) from the center of mass to that point
     Carried* x              # (nbody,)
     Column* twist           # (nbody,)
     Column* S               # (nv,)
@@ -52,6 +54,7 @@ cdef Tree tree_memory(const vt_model* m, char** room) noexcept nogil:
     cdef Tree t
     t.pose = <Pose*>piece(room, m.nbody * sizeof(Pose))
     t.arm = <Vec3*>piece(room, m.nbody * sizeof(Vec3))
+    t.r = <Vec3*>piece(room, m.nbody * sizeof(Vec3))
     t.x = <Carried*>piece(room, m.nbody * sizeof(Carried))
     t.twist = <Column*>piece(room, m.nbody * sizeof(Column))
     t.S = <Column*>piece(room, m.nv * sizeof(Column))
@@ -59,7 +62,7 @@ cdef Tree tree_memory(const vt_model* m, char** room) noexcept nogil:
 
 
 cdef inline void body_columns(const vt_body* b, const Pose* pose, Vec3 arm, Column* S) noexcept nogil:
-    # about the root's origin
+    # about the point of the tree
     cdef int k
     cdef Column* s
     if joint_rotates(b):
@@ -72,7 +75,23 @@ cdef inline void body_columns(const vt_body* b, const Pose* pose, Vec3 arm, Colu
         s.v = add(s.v, cross(arm, s.w))
 
 
-cdef inline void rooted(const vt_model* m, const double* q, const double* v, Tree* t, int asked) noexcept nogil:
+cdef inline void measure_arms(const vt_model* m, const int* middle, Tree* t) noexcept nogil:
+    cdef int i, k
+    for i in range(m.nbody):
+        if m.body[i].parent < 0:
+            t.arm[i] = zero3()
+            if middle[i] == i:
+                continue
+            # from the middle up to the root
+            k = middle[i]
+            while k != i:
+                t.arm[i] = sub(t.arm[i], t.pose[k].t)
+                k = m.body[k].parent
+        else:
+            t.arm[i] = add(t.arm[m.body[i].parent], t.pose[i].t)
+
+
+cdef inline void placed_tree(const vt_model* m, const MapJob* job, Tree* t, int asked) noexcept nogil:
     # root to leaves: poses, columns, twists and inertias of single bodies
     cdef int i, k
     cdef const vt_body* b
@@ -81,14 +100,13 @@ cdef inline void rooted(const vt_model* m, const double* q, const double* v, Tre
     cdef Vec3 c, u
     cdef Sym3 Ic
     cdef vt_axes axes
+    forward_kinematics(m, job.q, t.pose)
+    measure_arms(m, job.middle, t)
     for i in range(m.nbody):
         b = &m.body[i]
         x = &t.x[i]
-        pose_body(m, i, q, &axes, i - 1, t.pose)
-        t.arm[i] = zero3()
-        if b.parent >= 0:
-            t.arm[i] = add(t.arm[b.parent], t.pose[i].t)
         body_columns(b, &t.pose[i], t.arm[i], t.S)
+        vt_axes_begin(&axes, &t.pose[i].R.x.x)
         c = constant3(b.com)
         vt_axes_times(&axes, &c.x, &u.x)
         c = add(t.arm[i], u)
@@ -101,8 +119,8 @@ cdef inline void rooted(const vt_model* m, const double* q, const double* v, Tre
             if b.parent >= 0:
                 twist[0] = t.twist[b.parent]
             for k in range(b.iv, b.iv + joint_nv(b)):
-                twist.w = axpy(v[k], t.S[k].w, twist.w)
-                twist.v = axpy(v[k], t.S[k].v, twist.v)
+                twist.w = axpy(job.v[k], t.S[k].w, twist.w)
+                twist.v = axpy(job.v[k], t.S[k].v, twist.v)
             u = add(twist.v, cross(twist.w, c))
             x.P = scale(b.mass, u)
         if asked & INERTIA:

@@ -86,6 +86,7 @@ cdef class MapTables:
     cdef double[:, :, ::1] X        # (n, 4, 4) poses on the bodies
     cdef double[::1] still          # (nv,) zeros
     cdef double[:, ::1] own         # (nbody, 12)
+    cdef int[::1] middle            # (nbody,) of a root: the first body of its tree that has inertia
     cdef size_t size                # bytes of memory for a map
 
     def __cinit__(self, CoreModel core, dict frames, places, own):
@@ -106,8 +107,16 @@ cdef class MapTables:
         kept = np.zeros((m.nbody + 1, 12))
         kept[: m.nbody, :9], kept[: m.nbody, 9:] = np.swapaxes(E, 1, 2).reshape(-1, 9), p
         self.own = kept
+        middle = np.arange(m.nbody + 1, dtype=np.intc)
+        for k in range(m.nbody - 1, -1, -1):
+            on = k
+            while m.body[on].parent >= 0:
+                on = m.body[on].parent
+            if m.body[k].inert:
+                middle[on] = k
+        self.middle = middle
         self.size = 64 * PIECES + m.nv * sizeof(Column) + (m.nv + 3) * CORIOLIS_ROWS * sizeof(double)
-        self.size += m.nbody * (sizeof(Pose) + sizeof(Vec3) + sizeof(Carried) + sizeof(Column)
+        self.size += m.nbody * (sizeof(Pose) + 2 * sizeof(Vec3) + sizeof(Carried) + sizeof(Column)
                                 + max(sizeof(CrbaBody), sizeof(RneaBody) + sizeof(double)))
 
     cdef Py_ssize_t numbers_of(self, char shape) noexcept:
@@ -186,7 +195,7 @@ cdef class MapTables:
         memset(job, 0, sizeof(MapJob))
         job.body = -1
         job.v = job.a = &self.still[0]
-        job.places = <const BodyFrame*>&self.own[0, 0]
+        job.places, job.middle = <const BodyFrame*>&self.own[0, 0], &self.middle[0]
 
 
 @cython.final

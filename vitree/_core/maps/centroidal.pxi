@@ -2,40 +2,43 @@
 
 cdef struct Whole:          # all trees together
     double mass
-    Vec3 com                # in the world
     Vec3 P                  # linear momentum
     Vec3 u                  # velocity of the center of mass
 
 
-cdef inline Whole sum_up(const vt_model* m, Tree* t, int asked) noexcept nogil:
-    # leaves to root: what each body carries
+cdef inline Vec3 tree_point(const Tree* t, const MapJob* job, int root) noexcept nogil:
+    # in the world
+    return t.pose[job.middle[root]].o
+
+
+cdef inline Whole sum_up(const vt_model* m, const MapJob* job, Tree* t, int asked) noexcept nogil:
+    # leaves to root: what each body carries; then where the points of the trees are from the center of mass
     cdef Whole all
-    cdef Vec3 first = zero3()
+    cdef Vec3 first = zero3(), at, to_com
     cdef const vt_body* b
     cdef int i
     all.mass = 0.0
     all.P = zero3()
+    at = tree_point(t, job, 0) if m.nbody else zero3()
     for i in range(m.nbody - 1, -1, -1):
         b = &m.body[i]
         if b.parent >= 0:
             add_carried(&t.x[b.parent], &t.x[i], asked)
             continue
+        t.r[i] = sub(tree_point(t, job, i), at)
         all.mass += t.x[i].mass
-        first = add(first, axpy(t.x[i].mass, t.pose[i].o, t.x[i].h))
+        first = add(first, axpy(t.x[i].mass, t.r[i], t.x[i].h))
         if asked & LINEAR:
             all.P = add(all.P, t.x[i].P)
-    all.com = scale(1.0 / all.mass, first)
+    to_com = scale(1.0 / all.mass, first)
+    for i in range(m.nbody):
+        t.r[i] = sub(t.r[i], to_com) if m.body[i].parent < 0 else t.r[m.body[i].parent]
     all.u = scale(1.0 / all.mass, all.P)
     return all
 
 
-cdef inline Vec3 from_com(const Tree* t, const Whole* all, int i) noexcept nogil:
-    # to the origin of the root
-    return sub(sub(t.pose[i].o, t.arm[i]), all.com)
-
-
 cdef inline void sum_momenta(const vt_model* m, const MapJob* job, bint angular, char* room) noexcept nogil:
-    # of single bodies, about the origin of the first one, then about the center of mass
+    # of single bodies, about the origin of the first one with inertia, then about the center of mass
     cdef Pose* pose = <Pose*>piece(&room, m.nbody * sizeof(Pose))
     cdef VelocityBody* moved = <VelocityBody*>piece(&room, m.nbody * sizeof(VelocityBody))
     cdef const vt_body* b
@@ -44,7 +47,7 @@ cdef inline void sum_momenta(const vt_model* m, const MapJob* job, bint angular,
     cdef int i
     forward_kinematics(m, job.q, pose)
     velocities(m, job.v, pose, moved)
-    at = pose[0].o if m.nbody else zero3()
+    at = pose[job.middle[0]].o if m.nbody else zero3()
     for i in range(m.nbody):
         b = &m.body[i]
         c = mul(pose[i].R, constant3(b.com))
@@ -78,8 +81,8 @@ cdef void map_com_jacobian(const vt_model* m, const MapJob* job, char* room) noe
     cdef Vec3 f
     cdef int i, k
     cdef double share
-    rooted(m, job.q, NULL, &t, MASS)
-    all = sum_up(m, &t, MASS)
+    placed_tree(m, job, &t, MASS)
+    all = sum_up(m, job, &t, MASS)
     share = 1.0 / all.mass
     for i in range(m.nbody):
         x = &t.x[i]
@@ -93,26 +96,26 @@ cdef void map_centroidal_matrix(const vt_model* m, const MapJob* job, char* room
     cdef Whole all
     cdef Vec3 n, f, r
     cdef int i, k
-    rooted(m, job.q, NULL, &t, INERTIA)
-    all = sum_up(m, &t, INERTIA)
+    placed_tree(m, job, &t, INERTIA)
+    all = sum_up(m, job, &t, INERTIA)
     for i in range(m.nbody):
-        r = from_com(&t, &all, i)
+        r = t.r[i]
         for k in range(m.body[i].iv, m.body[i].iv + joint_nv(&m.body[i])):
             momentum_column(&t.x[i], &t.S[k], &n, &f)
             store_column(job.out + k, m.nv, add(n, cross(r, f)), f)
 
 
 cdef void map_centroidal_matrix_rate(const vt_model* m, const MapJob* job, char* room) noexcept nogil:
-    # with r from the center of mass to the fixed point: d(n + r x f)/dt = dn + r x df - u x f
+    # with r from the center of mass to the point of the tree: d(n + r x f)/dt = dn + r x df - u x f
     cdef Tree t = tree_memory(m, &room)
     cdef Whole all
     cdef Column dS
     cdef Vec3 n, f, dn, df, r
     cdef int i, k
-    rooted(m, job.q, job.v, &t, LINEAR | INERTIA | RATE)
-    all = sum_up(m, &t, LINEAR | INERTIA | RATE)
+    placed_tree(m, job, &t, LINEAR | INERTIA | RATE)
+    all = sum_up(m, job, &t, LINEAR | INERTIA | RATE)
     for i in range(m.nbody):
-        r = from_com(&t, &all, i)
+        r = t.r[i]
         for k in range(m.body[i].iv, m.body[i].iv + joint_nv(&m.body[i])):
             momentum_column(&t.x[i], &t.S[k], &n, &f)
             dS = column_rate(&t.twist[i], &t.S[k])
@@ -121,17 +124,17 @@ cdef void map_centroidal_matrix_rate(const vt_model* m, const MapJob* job, char*
 
 
 cdef void map_centroidal_inertia(const vt_model* m, const MapJob* job, char* room) noexcept nogil:
-    # about the center of mass: of a tree, J about its root's origin, shifted
+    # about the center of mass: of a tree, J about its point, shifted
     cdef Tree t = tree_memory(m, &room)
     cdef Whole all
     cdef Sym3 J = zero_sym()
     cdef Vec3 r
     cdef int i
-    rooted(m, job.q, NULL, &t, INERTIA)
-    all = sum_up(m, &t, INERTIA)
+    placed_tree(m, job, &t, INERTIA)
+    all = sum_up(m, job, &t, INERTIA)
     for i in range(m.nbody):
         if m.body[i].parent < 0:
-            r = from_com(&t, &all, i)
+            r = t.r[i]
             # m (r.r 1 - r r^T) + 2 h.r 1 - h r^T - r h^T
             J = addsym(J, addsym(t.x[i].J, point_inertia(t.x[i].mass, r)))
             J = addsym(J, plus_transpose(plus_diagonal(outer(-1.0, t.x[i].h, r, zero33()), dot(t.x[i].h, r))))

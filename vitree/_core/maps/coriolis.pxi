@@ -21,7 +21,7 @@ cdef void map_coriolis_matrix(const vt_model* m, const MapJob* job, char* room) 
     cdef Vec3 n, f, turn
     cdef double c[9]
     cdef int i, k, l, a, first, until
-    rooted(m, job.q, job.v, &t, LINEAR | ANGULAR | INERTIA | RATE)
+    placed_tree(m, job, &t, LINEAR | ANGULAR | INERTIA | RATE)
     memset(job.out, 0, nv * nv * sizeof(double))
     memset(rows, 0, CORIOLIS_ROWS * stride * sizeof(double))
     for i in range(m.nbody):

@@ -21,6 +21,7 @@ cdef struct MapJob:
     const double* frame     # its pose on the body, (4, 4)
     int axes
     const BodyFrame* places # (nbody,)
+    const int* middle       # (nbody,) of a root: the first body of its tree that has inertia
     double* out
     double* total           # of a large result: the sum of its numbers, finite only if they are
 
