@@ -126,8 +126,9 @@ def test_far_from_the_origin_no_digits_are_lost(name):
     far = q.copy()
     far[:3] += 2.0**20  # the place itself is rounded to 1e-10 m
     for method, given in {"centroidal_momentum": (v,), "centroidal_momentum_matrix": (), "coriolis_matrix": (v,),
-                          "centroidal_momentum_matrix_rate": (v,), "joint_torque_regressor": (v, a), "centroidal_momentum_rate": (v, a),
-                          "centroidal_inertia": (), "center_of_mass_jacobian": ()}.items():  # fmt: skip
+                          "centroidal_momentum_matrix_rate": (v,), "joint_torque_regressor": (v, a),
+                          "centroidal_momentum_rate": (v, a), "centroidal_inertia": (),
+                          "center_of_mass_jacobian": ()}.items():  # fmt: skip
         close(getattr(model, method)(far, *given), getattr(model, method)(q, *given), 1e-8)
 
 

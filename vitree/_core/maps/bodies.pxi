@@ -28,8 +28,7 @@ cdef struct Tree:           # arrays by bodies and coordinates
     Column* twist           # (nbody,)
     Column* S               # (nv,)
 
-cdef enum:                  # what is asked about bodies
-    MASS = 0                # m and h, always
+cdef enum:                  # what is asked about bodies, beside m and h
     LINEAR = 1              # P
     ANGULAR = 2             # L
     INERTIA = 4             # J

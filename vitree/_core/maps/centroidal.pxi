@@ -74,21 +74,32 @@ cdef void map_centroidal_momentum(const vt_model* m, const MapJob* job, char* ro
 
 
 cdef void map_com_jacobian(const vt_model* m, const MapJob* job, char* room) noexcept nogil:
-    # columns (m v - h x w)/mass
-    cdef Tree t = tree_memory(m, &room)
-    cdef Whole all
-    cdef Carried* x
-    cdef Vec3 f
+    # columns (m v + w x h)/mass, with what a body carries about its own origin
+    cdef Pose* pose = <Pose*>piece(&room, m.nbody * sizeof(Pose))
+    cdef double* mass = <double*>piece(&room, m.nbody * sizeof(double))
+    cdef Vec3* h = <Vec3*>piece(&room, m.nbody * sizeof(Vec3))
+    cdef const vt_body* b
+    cdef Vec3 w, v, f
+    cdef double all = 0.0, share
     cdef int i, k
-    cdef double share
-    placed_tree(m, job, &t, MASS)
-    all = sum_up(m, job, &t, MASS)
-    share = 1.0 / all.mass
+    forward_kinematics(m, job.q, pose)
     for i in range(m.nbody):
-        x = &t.x[i]
-        for k in range(m.body[i].iv, m.body[i].iv + joint_nv(&m.body[i])):
-            f = scale(share, sub(scale(x.mass, t.S[k].v), cross(x.h, t.S[k].w)))
-            job.out[k], job.out[m.nv + k], job.out[2 * m.nv + k] = f.x, f.y, f.z
+        b = &m.body[i]
+        mass[i], h[i] = b.mass, mul(pose[i].R, constant3(b.h))
+        all += b.mass
+    share = 1.0 / all
+    for i in range(m.nbody - 1, -1, -1):
+        b = &m.body[i]
+        for k in range(joint_nv(b)):
+            if joint_rotates(b):
+                f = scale(share, cross(pose[i].R.z, h[i]))
+            else:
+                joint_column(b, pose[i].R, k, &w, &v)
+                f = scale(share, axpy(mass[i], v, cross(w, h[i])))
+            job.out[b.iv + k], job.out[m.nv + b.iv + k], job.out[2 * m.nv + b.iv + k] = f.x, f.y, f.z
+        if b.parent >= 0:
+            mass[b.parent] += mass[i]
+            h[b.parent] = add(h[b.parent], axpy(mass[i], pose[i].t, h[i]))
 
 
 cdef void map_centroidal_matrix(const vt_model* m, const MapJob* job, char* room) noexcept nogil:

@@ -57,7 +57,8 @@ cdef void follow_path(const vt_model* m, const MapJob* job, const double* v, Pat
     x.R = identity3()
     if x.count == 0:
         return
-    x.R = mul3(x.pose[at].R, take_matrix(job.frame, 4))
+    if job.axes == LOCAL_AXES:
+        x.R = mul3(x.pose[at].R, take_matrix(job.frame, 4))
     if v != NULL:
         x.w = x.moved[at].w
     if job.axes == SPATIAL_AXES:
