@@ -205,6 +205,33 @@ def test_what_is_refused():
 SLIDES = [0.0] * 6 + [1.0, 0.3, 0, 0, 0, 0.5]
 
 
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+@pytest.mark.parametrize(("ball", "within"), [(True, 1e-8), (False, 1e-3)])
+def test_the_gradient_of_a_run_that_slides(ball, within, method):
+    """Friction opposes, by half, the slip of the step before: sweeps and variations follow it.
+
+    How the four corners of the box share their load depends on the impulses of the step before, which they do not.
+    """
+    model, q = block(0.3, ball)
+    rng, n, dt, v = np.random.default_rng(0), 20, 0.01, [1.0, 0.3, 0, 0, 0, 2.0]
+    torque, change = 0.2 * rng.normal(size=(n, model.nv)), rng.normal(size=(n, model.nv))
+    by_q, by_p = rng.normal(size=(2, n + 1, model.nv))
+
+    def moved(size):
+        return vt.simulate(model, q, v, duration=n * dt, dt=dt, method=method, tolerance=1e-13,
+                           control=torque + size * change)  # fmt: skip
+
+    run, sides = moved(0.0), [moved(1e-5), moved(-1e-5)]
+    expected = sum(
+        sign * (np.vdot(by_q, model.difference(run.q, one.q)) + np.vdot(by_p, one.p))
+        for sign, one in zip((1, -1), sides, strict=True)
+    ) / 2e-5  # fmt: skip
+    found = np.vdot(run.gradient(by_q, by_p, control=torque).by_torque, change)
+    assert found == pytest.approx(expected, rel=within)
+    along = run.variation(dtorque=change, control=torque)
+    assert np.vdot(by_q, along.d) + np.vdot(by_p, along.dp) == pytest.approx(found, rel=1e-10)
+
+
 def stacked(upper, lower, offset, friction=0.5):
     """A body that lies on another one, which lies on the ground."""
     tree = vt.Tree("stack")

@@ -283,7 +283,10 @@ class Search:
                     break
         except KeyboardInterrupt:
             message = "the iteration was interrupted by the keyboard"
-        at, (gains, P) = iteration.at, iteration.feedback()
+        at, n = iteration.at, 2 * self.model.nv
+        # without those of the configuration before
+        gains, P = iteration.feedback()
+        gains, P = np.ascontiguousarray(gains[:, :, :n]), np.ascontiguousarray(P[:, :n, :n])
         self._controls = at.controls
         torque, inputs, _ = problem.controls.split(at.controls)
         regulator = None
@@ -370,7 +373,7 @@ class IterativeLQR:
             return True, "the cost cannot fall by more than the tolerance"
         assert self.last is not None
         gains = self.last.k, self.last.K
-        found = line_search(
+        found, share = line_search(
             self.at, lambda share: problem.corrected(self.at, share, gains),
             lambda share: -(share * linear + share**2 * square),
         )  # fmt: skip
@@ -380,6 +383,10 @@ class IterativeLQR:
         self.curved = problem.bends and self.at.cost - found.cost < SLOW * abs(self.at.cost)
         self.at, self.bent, self._expansion = found, None, None
         self.costs.append(found.cost)
+        if share < 1:
+            # the quadratic model holds less far than the step it asked for
+            self._regularise()
+            return None
         self.factor = min(1 / FACTOR, self.factor / FACTOR)
         self.regularisation *= self.factor
         if self.regularisation < LEAST:
@@ -486,11 +493,17 @@ class Descent:
 
     def _regulate(self, expansion: Expansion) -> Pass:
         """Return the regulator along a motion."""
-        gradients, matrices = expansion.gradients, expansion.matrices
-        W = np.broadcast_to(2 * self.weights[0], matrices.shape).copy()
+        gradients, W = expansion.gradients, self._weighed(expansion)
         rest = np.zeros((len(gradients) - 1, len(self.problem.acts)))
         model = expansion._replace(gradients=np.zeros_like(gradients), matrices=W)
         return self.problem.riccati(model, rest, 2 * self.weights[1])
+
+    def _weighed(self, expansion: Expansion) -> np.ndarray:
+        """Return the regulator's weights of states, of each node."""
+        found = np.zeros_like(expansion.matrices)
+        n = len(self.weights[0])
+        found[:, :n, :n] = 2 * self.weights[0]
+        return found
 
     def towards(self, kind: str) -> Direction | None:
         """Return a direction of a kind; None if there is none."""
@@ -498,7 +511,7 @@ class Descent:
         A, B, gx = model.A, model.B, model.gradients
         gu, R, bent, costates = 2 * problem.effort(at.controls) @ problem.R, 2 * problem.R, None, None
         if kind == "steepest":
-            model = model._replace(matrices=np.broadcast_to(2 * self.weights[0], model.matrices.shape).copy())
+            model = model._replace(matrices=self._weighed(model))
             R = 2 * self.weights[1]
         elif kind == "newton":
             if not problem.bends:
@@ -517,7 +530,7 @@ class Descent:
         """Return the motion that the regulator makes of the curve a share of a direction away; None if it fails."""
         at, model, nv = self.at, self.problem.model, self.problem.model.nv
         q = model.integrate(at.q, share * towards.x[:, :nv])
-        nearby = q, at.p + share * towards.x[:, nv:]
+        nearby = q, at.p + share * towards.x[:, nv : 2 * nv]
         return self.problem.corrected(at, share, (towards.u, self.regulator.K), nearby)
 
     def improve(self, tolerance: float) -> tuple[bool, str] | None:
@@ -528,7 +541,7 @@ class Descent:
                 continue
             if -towards.expected <= tolerance * abs(self.at.cost):
                 return True, "the cost cannot fall by more than the tolerance"
-            found = line_search(self.at, partial(self.along, towards), partial(mul, -towards.slope))
+            found, _ = line_search(self.at, partial(self.along, towards), partial(mul, -towards.slope))
             if found is not None:
                 self._move_to(found)
                 return None

@@ -57,7 +57,9 @@ class Iterate:
 
 
 class Expansion(NamedTuple):
-    """Derivatives A (steps, n, n) and B (steps, n, m) of the steps, and the quadratic model of the cost, n = 2 nv.
+    """Derivatives A (steps, n, n) and B (steps, n, m) of the steps, and the quadratic model of the cost.
+
+    States (q, p) have n = 2 nv; where contacts slide they have the configuration before as well, n = 3 nv.
 
     ``impulses`` (m, nv) [s] are the momenta of unit forces at the start of the first step; on joints of one coordinate
     all steps have the same. They are zero where other controls than forces act.
@@ -415,7 +417,21 @@ class ShootingProblem:
             weighed, matrices = np.einsum("kij,ki->kj", E, weighed), E.swapaxes(1, 2) @ matrices @ E
         gradients, matrices = 2 * weighed, 2 * matrices
         self.frames.expand(at.q, gradients, matrices)
-        return Expansion(found.A, self.controls.slopes(found), impulses, gradients, matrices)
+        A, B = found.A, self.controls.slopes(found)
+        if found.memory is not None:
+            # the configuration before is part of the state
+            nv = self.model.nv
+            A, B, gradients = (self.widened(x, 1) for x in (A, B, gradients))
+            A, matrices = self.widened(A, 2), self.widened(self.widened(matrices, 1), 2)
+            A[:, : 2 * nv, 2 * nv :], A[:, 2 * nv :, :nv] = found.memory[:, :, :nv], np.eye(nv)
+            A[:, : 2 * nv, :nv] += found.memory[:, :, nv:]
+        return Expansion(A, B, impulses, gradients, matrices)
+
+    def widened(self, x: np.ndarray, axis: int) -> np.ndarray:
+        """Return an array with zeros for the configuration before a node, behind the states of an axis."""
+        shape = list(x.shape)
+        shape[axis] = self.model.nv
+        return np.concatenate([x, np.zeros(shape)], axis=axis)
 
     def riccati(self, model: Expansion, gu: np.ndarray, R: np.ndarray, *, regularisation: float = 0.0,
                 curvature: np.ndarray | None = None, bounds: tuple[np.ndarray, ...] | None = None,
@@ -428,13 +444,14 @@ class ShootingProblem:
         return Pass(expected, k, K, P)
 
 
-def line_search(at: Iterate, move: Callable[[float], Iterate | None], gain: Callable[[float], float]) -> Iterate | None:
-    """Return the motion of the longest step that meets Armijo's condition for the expected decrease, or None."""
+def line_search(at: Iterate, move: Callable[[float], Iterate | None],
+                gain: Callable[[float], float]) -> tuple[Iterate | None, float]:  # fmt: skip
+    """Return the motion of the longest step that meets Armijo's condition for the decrease, or None, and its share."""
     for share in SHARES.tolist():
         found = move(share)
         if found is not None and at.cost - found.cost >= ARMIJO * gain(share):
-            return found
-    return None
+            return found, share
+    return None, 0.0
 
 
 def state_derivatives(model: Model, d: np.ndarray) -> np.ndarray | None:

@@ -7,7 +7,8 @@ equations.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.linalg import lstsq
@@ -21,6 +22,8 @@ core = scalar()
 CONE, RUB = core.LAWS["cone"], core.LAWS["rub"]
 #: Share of the largest below which singular values of redundant rows are zero, and which no rounding error exceeds.
 REDUNDANT, ROUNDING = 1e-10, 1e-13
+#: [m/s] slower than this nothing slides.
+SLIDING = 1e-7
 #: Share of the bound of friction up to which a contact sticks.
 STICKS = 1 - 1e-9
 #: The same where it depends on what a spring gives at the step's end, which is known to the step's tolerance.
@@ -78,6 +81,11 @@ class Held:
         The derivatives of gaps and slips by d2.
     slides : tuple of (slice, (size,) array, float, float)
         Of contacts that slide: the rows of friction, the direction of the slip, the bound [N s] and the speed.
+    slips : mapping of int to (3, 1 + 2 nv) array
+        Of contacts with friction, by their numbers: the slip in world axes, and its derivatives by d1 and d2.
+    leads : tuple of (int, slice, (2, 3) array)
+        Of contacts that slide: the number, the rows, and what a change of the direction of the slip in the step before
+        changes in the equations.
     """
 
     push: np.ndarray
@@ -90,6 +98,25 @@ class Held:
     late_by: np.ndarray
     ends: np.ndarray
     slides: tuple[tuple[slice, np.ndarray, float, float], ...] = ()
+    slips: Mapping[int, np.ndarray] = field(default_factory=dict)
+    leads: tuple[tuple[int, slice, np.ndarray], ...] = ()
+
+    def by_before(self, before: Held | None) -> np.ndarray | None:
+        """Return the derivatives (n, 2 nv) of the equations by d0 and d1 through slips of the step before, or None.
+
+        d0 is the displacement of that step's start. Friction opposes u = s/|s| by half.
+        """
+        found = None
+        for number, rows, change in self.leads:
+            slip = None if before is None else before.slips.get(number)
+            if slip is None:
+                continue
+            size = float(np.linalg.norm(slip[:, 0]))
+            u = slip[:, 0] / size
+            if found is None:
+                found = np.zeros((len(self.push), 2 * self.push.shape[1]))
+            found[rows] = change @ (np.eye(3) - np.outer(u, u)) @ slip[:, 1:] / size
+        return found
 
     def with_constraints(self, one: np.ndarray, two: np.ndarray) -> Held:
         """Return the same with constraints before them, whose rows (m, nv) are ``one`` at q1 and ``two`` at q2."""
@@ -97,29 +124,36 @@ class Held:
         by_impulse = np.zeros((m + len(self.push),) * 2)
         by_impulse[m:, m:] = self.by_impulse
         slides = [(slice(rows.start + m, rows.stop + m), *rest) for rows, *rest in self.slides]
+        leads = [(number, slice(rows.start + m, rows.stop + m), change) for number, rows, change in self.leads]
         return Held(np.concatenate([-one, self.push]), self.turn, self.kick, np.concatenate([0 * one, self.by_start]),
                     np.concatenate([two, self.by_end]), by_impulse, self.late, self.late_by,
-                    np.concatenate([0 * two, self.ends]), tuple(slides))  # fmt: skip
+                    np.concatenate([0 * two, self.ends]), tuple(slides), self.slips, tuple(leads))  # fmt: skip
 
 
 def held_by(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: np.ndarray, touched: Touched) -> Held:
     """Return the equations of the contacts of a step from q to q2."""
     parts = stepper.contact_slopes(q, q2, touched.members, touched.impulses, touched.ways, touched.facets,
                                    touched.torques, touched.turns)  # fmt: skip
-    laws, dims, bounds, leads, lam, w, springs, W1, W2, J1, J2 = parts[:11]
-    start_by, leads_by, u_by, turn, late, late_by_ports, late_turn = parts[11:]
+    numbers, laws, dims, bounds, leads, lam, w, springs, W1, W2, J1, J2 = parts[:12]
+    start_by, leads_by, slips_by, tangents, u_by, turn, late, late_by_ports, late_turn = parts[12:]
     first, nv = np.cumsum(dims) - dims, model.nv
     push, by_start, by_end = W1 @ J1, start_by.T @ J1, W2 @ J2
     moved = np.tensordot(leads_by, J1, (0, 0))
     late_by = np.array([0 * turn, J2.T @ late_by_ports.T @ J2 + late_turn])
-    by_impulse, ends, sliding = np.zeros((len(lam),) * 2), by_end.copy(), []
+    by_impulse, ends, sliding, leading = np.zeros((len(lam),) * 2), by_end.copy(), [], []
+    slips, slips_by = {}, np.tensordot(slips_by, J1, (0, 0))
+    for k in np.flatnonzero(tangents.any(axis=(1, 2))).tolist():
+        rows, axes = slice(first[k] + 1, first[k] + 3), tangents[k].T
+        slips[int(numbers[k])] = np.column_stack([axes @ (h * w[rows]), slips_by[k], axes @ ends[rows]])
     # the bound of friction is of both impulses of a spring
     whole, friction = lam[first] + springs[:, 0], np.zeros_like(leads)
     friction[np.arange(1, leads.shape[1] + 1) < dims[:, None]] = np.delete(lam, first)
     rubs, yields = laws == RUB, (springs != 0).any(axis=1)
     slides = np.linalg.norm(friction - leads * whole[:, None], axis=1) >= (
         np.where(yields, STICKS_ON_SPRING, STICKS) * bounds * whole)
-    slides &= (laws == CONE) & (dims >= 3)
+    # where points share their friction, some are at the bound while none of them slips
+    speeds = np.sqrt(np.add.reduceat(w**2, first) - w[first] ** 2)
+    slides &= (laws == CONE) & (dims >= 3) & (speeds > SLIDING)
     # rows of contacts that stick, and of constraints, stay as they are
     for k in np.flatnonzero(rubs | yields | slides).tolist():
         i, size = int(first[k]), int(dims[k])
@@ -145,8 +179,12 @@ def held_by(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: n
                 bound, lead, by_lead = 2 * bound, 0 * lead, 0 * by_lead
             u = _slide(rows, i, lam, (whole[k], late_of), bound, lead, by_lead, h * w, by_start, by_end, by_impulse)
             sliding.append((rows, u, bound * whole[k], float(np.linalg.norm(w[rows]))))
+            if lead.any() and size == 3:
+                # lam_t = lead N + .., lead = -bound (t1, t2).u
+                leading.append((int(numbers[k]), rows, whole[k] * bound * tangents[k]))
     turn = turn + J1.T @ u_by.T @ J1
-    return Held(push, turn, push.T @ lam, by_start, by_end, by_impulse, J2.T @ late, late_by, ends, tuple(sliding))
+    return Held(push, turn, push.T @ lam, by_start, by_end, by_impulse, J2.T @ late, late_by, ends,
+                tuple(sliding), slips, tuple(leading))  # fmt: skip
 
 
 def _slide(rows: slice, normal: int, lam: np.ndarray, whole: tuple[float, np.ndarray], bound: float, lead: np.ndarray,
@@ -158,11 +196,9 @@ def _slide(rows: slice, normal: int, lam: np.ndarray, whole: tuple[float, np.nda
     gives where the step ends, and the derivatives (2, nv) of this by d1 and d2.
     """
     size_n, late_by = whole
-    beta = lam[rows] - lead * size_n
     size = float(np.linalg.norm(s[rows]))
-    # at the bound without a slip only the slip's direction is known, by the friction
-    u = s[rows] / size if size > 0 else -beta / max(float(np.linalg.norm(beta)), 1e-300)
-    turn = bound * size_n / max(size, 1e-300) * (np.eye(len(u)) - np.outer(u, u))
+    u = s[rows] / size
+    turn = bound * size_n / size * (np.eye(len(u)) - np.outer(u, u))
     by_start[rows] = turn @ by_start[rows] - size_n * moved + np.outer(bound * u - lead, late_by[0])
     by_end[rows] = turn @ by_end[rows] + np.outer(bound * u - lead, late_by[1])
     by_impulse[rows, rows] = np.eye(len(u))
@@ -170,18 +206,20 @@ def _slide(rows: slice, normal: int, lam: np.ndarray, whole: tuple[float, np.nda
     return u
 
 
-def solve_held(moved: np.ndarray, h: float, held: Held, d2: np.ndarray,
-               free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+def solve_held(moved: np.ndarray, h: float, held: Held, d2: np.ndarray, free: np.ndarray,
+               more: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """Return d2 (free, columns) and dlam (n, columns) of inner d2 = right + push^T dlam and the equations ``held``.
 
     ``moved`` (free, columns) is inner^-1 right, with the columns of d1 first and then those of dp1, of which right is
     the identity; ``d2`` (nv, columns) has what the other coordinates do. Where more contacts push than a body needs,
-    impulses are one of many ways to push it; if some of these slide, the motion depends on which.
+    impulses are one of many ways to push it; if some of these slide, the motion depends on which. The third array is
+    d2 (free, k) where the equations are displaced by ``more`` (n, k) alone.
     """
-    nv = held.push.shape[1]
+    nv, columns = held.push.shape[1], moved.shape[1]
     pushed = moved[:, nv + free] @ held.push[:, free].T
     lack = held.by_end[:, free] @ moved + held.by_end @ d2
     lack[:, :nv] += held.by_start
+    lack = np.concatenate([lack, more], axis=1)
     S = held.by_end[:, free] @ pushed + held.by_impulse
     # rows have sizes of their own
     size = np.abs(S).max(axis=1, keepdims=True)
@@ -189,7 +227,7 @@ def solve_held(moved: np.ndarray, h: float, held: Held, d2: np.ndarray,
     lam, _, rank, _ = lstsq(S / size, lack / size, cond=REDUNDANT, lapack_driver="gelsy", check_finite=False)
     if held.slides and rank < len(S):
         lam = _as_corrected(S, lack, np.diagonal(held.ends[:, free] @ pushed) / h, h, held, int(rank))
-    return moved - pushed @ lam, -lam
+    return moved - pushed @ lam[:, :columns], -lam[:, :columns], -pushed @ lam[:, columns:]
 
 
 def _as_corrected(S: np.ndarray, lack: np.ndarray, diagonal: np.ndarray, h: float, held: Held,

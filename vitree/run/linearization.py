@@ -23,7 +23,7 @@ from vitree.integrators.composed_slopes import (
     part_slopes,
     retraced,
 )
-from vitree.integrators.contact_slopes import Touched
+from vitree.integrators.contact_slopes import SLIDING, Touched
 from vitree.integrators.curvature import BLOCKS, curvature, require_curvature
 from vitree.integrators.slopes import (
     NodeSlopes,
@@ -49,8 +49,6 @@ from vitree.run.controller import parts_of, with_targets
 CHUNK = 256
 #: Most numbers of the derivatives of steps that are worked out at once: a moment's work, then signals are looked at.
 NUMBERS = 2**22
-#: [m/s] slower than this nothing slides.
-SLIDING = 1e-7
 
 
 class Derivatives(NamedTuple):
@@ -362,6 +360,8 @@ class StepsOf:
             raise InputError("the run has no steps; resume it before it is linearized")
         self.tolerance = float(settings.get("tolerance", self.integrator.settings["tolerance"]))
         self._parts: dict[int, list[Part]] = {}
+        #: what the step after a node adds to the costate of the node before, through its slips
+        self._carried = np.zeros(self.model.nv)
         self.pieces, nodes = _pieces_of(run, self.ends)
         composed = len(self.parts_of(1))
         self.first = np.concatenate([[0], np.cumsum(self.pieces * composed)])
@@ -408,8 +408,10 @@ class StepsOf:
     def slopes(self, begin: int, end: int) -> Slopes:
         """Return the derivatives of the substeps of steps begin to end."""
         rows = self.rows.of(self._within(begin, end))
-        touched = self.touched[begin:end] if self.pieces[begin] == 1 else []
-        found = part_slopes(self.parts(begin), rows, touched)
+        touched, before = self.touched[begin:end] if self.pieces[begin] == 1 else [], None
+        if begin and touched:
+            before = self.ends.q[begin - 1], self.ends.q2[begin - 1], self.touched[begin - 1]
+        found = part_slopes(self.parts(begin), rows, touched, before)
         self._require_explained(found, rows, begin)
         return found
 
@@ -429,14 +431,18 @@ class StepsOf:
     def sweep(self, begin: int, end: int, g: np.ndarray, costates: np.ndarray) -> Slopes | NodeSlopes:
         """Fill the costates of the nodes of steps begin to end, from that at the end of the last, and return slopes.
 
+        The steps are the last ones, or those before steps that were swept.
         Each is A^T times the next one, and its row of ``g``. Both are (substeps + 1, 2 nv), and so are the slopes.
         """
         first, last = self.first[[begin, end]]
         if not is_plain(self.integrator):
-            found = self.slopes(begin, end)
+            found, nv = self.slopes(begin, end), self.model.nv
             for k in range(last - 1, first - 1, -1):
                 np.dot(costates[k + 1], found.A[k - first], out=costates[k])
                 costates[k] += g[k]
+                by_slips = np.zeros(2 * nv) if found.memory is None else costates[k + 1] @ found.memory[k - first]
+                costates[k, :nv] += self._carried + by_slips[nv:]
+                self._carried = by_slips[:nv]
             return found
         blocks = self._factored(begin, end)
         sweep(self.model, blocks.K, g[first:last], costates[first : last + 1])
@@ -461,6 +467,9 @@ class StepsOf:
         for k in range(first, last):
             np.dot(found.A[k - first], motions[k], out=motions[k + 1])
             motions[k + 1] += ends[k - first]
+            if found.memory is not None and k:
+                nv = self.model.nv
+                motions[k + 1] += found.memory[k - first] @ np.concatenate([motions[k - 1, :nv], motions[k, :nv]])
 
     def _factored(self, begin: int, end: int) -> NodeSlopes:
         rows = self.rows.of(self._within(begin, end))

@@ -1,7 +1,7 @@
 # Derivatives of what contacts do in a step, while those that push, stick and slide stay the same ones. Contacts depend on
 # the poses of bodies at both nodes. By displacements (rotation, translation of the origin; world axes) of a body in contact:
 #     node 2: the rows of Newton's method, which are exact;
-#     node 1: central differences of order 6 of w, of the directions of friction and of the wrenches u = W1 lam.
+#     node 1: central differences of order 6 of w, of slips, of the directions of friction and of wrenches u = W1 lam.
 # By coordinates, with the rows J of bodies in contact (ports):
 #     d(J^T u) = J^T du + (dJ^T) u,
 # where the second term is that of constant wrenches: see `turn_push`. One lane.
@@ -14,6 +14,7 @@ cdef double[3] DIFFERENCE = [45.0 / 60.0, -9.0 / 60.0, 1.0 / 60.0]
 cdef struct Moved:              # what contacts have of the poses of bodies, or its derivatives by displacements of ports
     double* w                   # (rows,) h times the velocities
     double* lead                # (count, LEADS)
+    double* slip                # (count, 3) world axes
     double* u                   # (ports,)
     double* late                # (ports,) wrenches of springs where the step ends
 
@@ -37,6 +38,7 @@ cdef void add_moved(ModelStepper self, const Moved* now, double size, Moved* to,
     cdef ContactProblem* y = &x.cones
     vt_add_row(y.n, size, now.w, to.w + port * <Py_ssize_t>y.n)
     vt_add_row(LEADS * x.count, size, now.lead, to.lead + port * <Py_ssize_t>(LEADS * x.count))
+    vt_add_row(3 * x.count, size, now.slip, to.slip + port * <Py_ssize_t>(3 * x.count))
     vt_add_row(x.ports, size, now.u, to.u + port * <Py_ssize_t>x.ports)
 
 
@@ -60,6 +62,8 @@ cdef void place_members(ModelStepper self, const Moved* now) noexcept nogil:
             x.w[y.row[k]] = x.there[c].gap / self.lane.now.h
         if y.law[k] == CONE and y.dim[k] >= 3:
             bound_friction(self, k, 1.0)
+            store3(now.slip + 3 * k, scale(self.lane.now.h, axpy(x.w[y.row[k] + 1], x.here[c].t1, scale(
+                x.w[y.row[k] + 2], x.here[c].t2))))
     for k in range(y.n):
         now.w[k] = self.lane.now.h * x.w[k]
     memcpy(now.lead, y.lead, LEADS * x.count * sizeof(double))

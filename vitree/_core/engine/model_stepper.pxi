@@ -212,7 +212,7 @@ cdef class ModelStepper(Stepper):
 
         Returns
         -------
-        laws, dims, bounds, leads : (k,), (k,), (k,) and (k, LEADS) arrays
+        numbers, laws, dims, bounds, leads : (k,), (k,), (k,), (k,) and (k, LEADS) arrays
             Of the contacts in the order of their rows; the bounds of friction relative to the normal impulse.
         lam, w : (n,) arrays
             Impulses and velocities of the rows.
@@ -223,8 +223,9 @@ cdef class ModelStepper(Stepper):
             Rows of impulses at node 1, and of gaps and slips by displacements at node 2, in the ports.
         J1, J2 : (ports, nv) arrays
             Motions of the ports.
-        by_start, leads_by : (ports, n) and (ports, k, LEADS) arrays
-            The derivatives of h w and of the leads by the ports at node 1.
+        by_start, leads_by, slips_by : (ports, n), (ports, k, LEADS) and (ports, k, 3) arrays
+            The derivatives of h w, of the leads and of the slips in world axes by the ports at node 1.
+        tangents : (k, 2, 3) array
         u_by, turn : (ports, ports) and (nv, nv) arrays
             Those of the wrenches W1^T lam by ports (first axis) at node 1, and of J1^T of these, if they are constant.
         late, late_by, late_turn : (ports,), (ports, ports) and (nv, nv) arrays
@@ -295,14 +296,15 @@ cdef class ModelStepper(Stepper):
                 y.lam[o + 2] -= late[k] * dot(x.here[c].t2, x.there[c].n)
         made = [np.zeros(shape) for shape in (
             y.n, (x.count, LEADS), x.ports, (x.ports, y.n), (x.ports, x.count, LEADS), (x.ports, x.ports),
-            (x.ports, x.ports), (y.n, x.ports), (y.n, x.ports), (x.ports, nv), (x.ports, nv), (nv, nv), (nv, nv), x.ports)]
-        cdef double* at[14]
+            (x.ports, x.ports), (y.n, x.ports), (y.n, x.ports), (x.ports, nv), (x.ports, nv), (nv, nv), (nv, nv), x.ports,
+            (x.count, 3), (x.ports, x.count, 3), (x.count, 2, 3))]
+        cdef double* at[17]
         cdef double[::1] flat
         for k, rows in enumerate(made):
             flat = rows.reshape(-1)
             at[k] = &flat[0] if rows.size else NULL
-        now.w, now.lead, now.u, now.late = at[0], at[1], at[2], at[13]
-        by.w, by.lead, by.u, by.late = at[3], at[4], at[5], at[6]
+        now.w, now.lead, now.u, now.late, now.slip = at[0], at[1], at[2], at[13], at[14]
+        by.w, by.lead, by.u, by.late, by.slip = at[3], at[4], at[5], at[6], at[15]
         with nogil:
             differ(self, &late[0] if yields else NULL, &now, &by)
             place_members(self, &now)
@@ -322,15 +324,19 @@ cdef class ModelStepper(Stepper):
             for k in range(x.count):
                 if self.touch[x.member[k]].kind == AT_SPEED:
                     by.w[x.port_of_member[k] * <Py_ssize_t>y.n + y.row[k]] = -1.0
+                elif y.law[k] == CONE and y.dim[k] >= 3:
+                    store3(at[16] + 6 * k, x.here[x.member[k]].t1)
+                    store3(at[16] + 6 * k + 3, x.here[x.member[k]].t2)
             if yields:
                 wrenches_at_end(self, &late[0], now.late)
                 turn_ports(self, x.at2, x.pose2, now.late, at[12])
-        _, _, _, by_start, leads_by, u_by, late_by, W1, W2, J1, J2, turn, late_turn, ends = made
+        _, _, _, by_start, leads_by, u_by, late_by, W1, W2, J1, J2, turn, late_turn, ends, _, slips_by, tangents = made
         x.placed1 = x.placed2 = False
+        numbers = np.array([number_of(x, x.member[k]) for k in range(x.count)])
         laws = np.array([y.law[k] for k in range(x.count)])
         dims = np.array([y.dim[k] for k in range(x.count)])
-        return (laws, dims, self.array(y.mu, x.count), made[1], self.array(y.lam, y.n), made[0] / self.lane.now.h, springs,
-                W1, W2, J1, J2, by_start, leads_by, u_by, turn, ends, late_by, late_turn)
+        return (numbers, laws, dims, self.array(y.mu, x.count), made[1], self.array(y.lam, y.n), made[0] / self.lane.now.h,
+                springs, W1, W2, J1, J2, by_start, leads_by, slips_by, tangents, u_by, turn, ends, late_by, late_turn)
 
     cdef int seated(self, long number) except -1:
         # the contact of a number, whose pair takes a seat
