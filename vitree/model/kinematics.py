@@ -259,8 +259,14 @@ class KinematicsMethods(ModelFacts):
             If axes is none of the three.
         """
         require_axes(axes)
-        self._frame(name)
-        return map_rows(self, "frame_jacobian", (6, self.nv), q, frame=name, axes=axes)
+        k = self._frame(name)
+        if axes != "world" or np.ndim(q) == 1:
+            return map_rows(self, "frame_jacobian", (6, self.nv), q, frame=name, axes=axes)
+        # the same bits, in lanes
+        out, point = np.empty((*np.shape(q)[:-1], 6, self.nv)), np.ascontiguousarray(self.flat.frame_p[k], dtype=float)
+        rows = as_rows(q)
+        wide().batch_jacobian(self.core, rows, int(self.flat.frame_body[k]), point, out.reshape(len(rows), 6 * self.nv))
+        return out
 
     @of_maps
     @in_coordinates("force")

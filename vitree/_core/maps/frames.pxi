@@ -79,7 +79,7 @@ cdef inline Column path_column(const vt_body* b, const Path* x, int i, int k, Co
     cdef Vec3 w, v, d = x.moved[i].d, dw
     joint_column(b, x.pose[i].R, k, &w, &v)
     S.w = w
-    S.v = cross(w, d) if joint_rotates(b) else add(v, cross(w, d))
+    S.v = add(zero3(), cross(w, d)) if joint_rotates(b) else add(v, cross(w, d))   # no signed zeros
     if rate != NULL:
         dw = cross(x.moved[i].w, w)
         rate.w = dw
