@@ -12,7 +12,7 @@ from vitree.errors import InputError
 
 if not all(
     any(importlib.util.find_spec(f"{__name__}.{name}") for name in names)
-    for names in (("_cpu",), ("_x1", "_x1_avx2", "_x1_avx512"))
+    for names in (("_cpu",), ("_maps",), ("_x1", "_x1_avx2", "_x1_avx512"))
 ):
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     raise ImportError(
