@@ -281,7 +281,7 @@ def test_modules_of_one_source_are_different_modules():
 
 
 @of_source
-@pytest.mark.parametrize("absent", ["*", "_x1*"])  # all, or what a build that was ended had not come to
+@pytest.mark.parametrize("absent", ["*", "_x1*", "_maps*"])  # all, or what a build that was ended had not come to
 def test_source_without_its_core_says_so(absent, tmp_path):
     left_out = shutil.ignore_patterns(f"{absent}.*so", f"{absent}.*pyd", "__pycache__")
     shutil.copytree(ROOT / "vitree", tmp_path / "vitree", ignore=left_out)
@@ -299,7 +299,8 @@ def test_a_core_for_other_cpus_says_so(tmp_path):
     shutil.copytree(ROOT / "vitree", tmp_path / "vitree", ignore=shutil.ignore_patterns("*.so", "*.pyd", "__pycache__"))
     core = tmp_path / "vitree" / "_core"
     (core / "_cpu.py").write_text("def runs(width):\n    return width <= 2\n")
-    (core / "_x1_avx512.py").touch()
+    for name in ("_x1_avx512.py", "_maps.py"):
+        (core / name).touch()
     done = subprocess.run(
         [sys.executable, "-c", "import vitree"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
