@@ -117,6 +117,7 @@ def main() -> None:
                 axes.annotate("", (n, 4 * seconds), (n, seconds), arrowprops={"arrowstyle": "->"})
     common.table(["method", "segments", "dt [s]", "error", "runtime [s]"], rows)
     axes.set(xlabel="segments", ylabel="runtime [s]", xticks=list(counts))
+    axes.set_ylim(top=6 * axes.get_ylim()[1])
     axes.legend()
     common.save(figure, arguments.out, "fig13_scissor_runtime.png")
     claims(all_found)
