@@ -118,7 +118,7 @@ def repeated(model, weightless, q, v, solver, times) -> np.ndarray:
     return np.array(counts)
 
 
-def as_authors(model, links, steps, draws) -> dict[tuple[str, str], list[float]]:
+def as_authors(model, links, steps, draws, axes) -> dict[tuple[str, str], list[float]]:
     """Count as the authors do, for their draw and for others; means by what is counted and solver."""
     weightless, means, rows = chains.chain(links, gravity=0.0), {}, []
     for what, count, most in (("steps", stepped, steps), ("first step, repeated", repeated, min(steps, 200))):
@@ -126,11 +126,15 @@ def as_authors(model, links, steps, draws) -> dict[tuple[str, str], list[float]]
             taken = [count(*([model] if count is stepped else [model, weightless]), *chains.thrown(links, seed), solver,
                            steps if seed == 1 else most) for seed in range(1, 1 + draws)]  # fmt: skip
             means[what, solver] = each = [counts.mean() for counts in taken]
+            if count is stepped:
+                shade = "0.0" if solver == "riqn" else "0.55"
+                axes.plot(taken[0], ".", markersize=3, label=f"midpoint, {solver}", color=shade)
             rows.append([f"{what}, {solver}", f"{each[0]:.2f}", f"{taken[0].std():.2f}", taken[0].max(),
                          f"{min(each):.2f}", f"{max(each):.2f}", *PAPER[solver]])  # fmt: skip
     print(f"\nevaluations of the SVI residual from IG3 until |f| <= {AUTHORS:g}: the authors' draw, means over {draws}")
     common.table(["what, solver", "mean", "deviation", "most", "least mean", "greatest mean", "paper", "deviation"],
                  rows)  # fmt: skip
+    axes.set(title="counted as the authors do", xlabel="step", ylabel="evaluations")
     return means
 
 
@@ -155,11 +159,11 @@ def main() -> None:
 
     print(f"\n{steps} steps of {chains.DT} s: iterations a step by guess, mean (greatest),")
     print("for tolerances of " + " and ".join(f"{x:g}" for x in TOLERANCES))
-    rows, spread = [], []
+    rows = []
     for label, (method, solver) in ITERATED.items():
         for tolerance in TOLERANCES:
             cells = []
-            for name, guess in GUESSES.items():
+            for guess in GUESSES.values():
                 try:
                     run = vt.simulate(model, q, v, duration=steps * chains.DT, dt=chains.DT, method=method,
                                       solver=solver, guess=guess, tolerance=tolerance)  # fmt: skip
@@ -168,19 +172,12 @@ def main() -> None:
                     continue
                 taken = run.iterations[1:]
                 cells.append(f"{taken.mean():.2f} ({run.iterations_max})")
-                if name == "IG3" and tolerance == TOLERANCES[-1] and method == "linear-time" and solver in PAPER:
-                    mean, deviation = PAPER[solver]
-                    spread.append([label, f"{taken.mean():.2f}", f"{taken.std():.2f}", mean, deviation])
-                    axes[2].plot(taken, ".", markersize=3, label=label, color="0.0" if solver == "riqn" else "0.55")
             rows.append([f"{label}, {tolerance:g}", *cells])
     common.table(["solver, tolerance", *GUESSES], rows)
-    print(f"\niterations from IG3 at {TOLERANCES[-1]:g}, and the paper's")
-    common.table(["solver", "mean", "deviation", "paper", "deviation"], spread)
-    axes[2].set(title=f"guess IG3, tolerance {TOLERANCES[-1]:g}", xlabel="step", ylabel="iterations")
+    means = as_authors(model, links, steps, 3 if arguments.quick else 8, axes[2])
     for panel in axes:
         panel.legend(fontsize="x-small")
     common.save(figure, arguments.out, "fig04_iterations.png")
-    means = as_authors(model, links, steps, 3 if arguments.quick else 8)
     at_zero, thrown = ([corrections[state, direction] for direction in ("newton", "riqn")]
                        for state in ("at q = 0", "at the drawn angles"))  # fmt: skip
     ours, first = ({solver: means[what, solver] for solver in PAPER} for what in ("steps", "first step, repeated"))
