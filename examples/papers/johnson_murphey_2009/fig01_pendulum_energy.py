@@ -7,9 +7,9 @@ of a force-balance simulator slowly decreases.
 
 Result: the energy of the midpoint integrator stays in a band, as wide at the end as at the start, whose mean does not
 move. The energy of ODE, with its settings as they come, falls from 7.86 J to -0.36 J in 100 s, and to -9.4 J in 5000 s
-(-9.81 J is that of the pendulum at rest). Semi-implicit Euler, which is symplectic as well on a single hinge, has a band more than a hundred times as
-wide as the midpoint integrator's. The energy of Runge-Kutta 4 is more accurate, and falls without end. The midpoint
-integrator keeps its band also where the pendulum is a body on a pin, as it is for ODE.
+(-9.81 J is that of the pendulum at rest). Semi-implicit Euler, which is symplectic as well on a single hinge, has a
+band more than a hundred times as wide as the midpoint integrator's. The energy of Runge-Kutta 4 is more accurate, and
+falls without end. The midpoint integrator keeps its band also where the pendulum is a body on a pin, as it is for ODE.
 """
 
 import sys

@@ -9,9 +9,10 @@ In the paper 120 s took 22.1 s, and ODE took 1.86 s.
 Result: the midpoint integrator holds the pins to rounding and the energy within a joule. ODE holds the pins to
 centimetres, and loses a joule in the first second. The mechanism is read from closed_chain.sexpr.
 
-Beyond the paper's 120 s the energy of the midpoint integrator at this step is not bounded: it climbs in stairs, by some
-joules in 1200 s, in the passages where the motion is fastest. At half the step, or by a composition of order 4, it stays.
-The third panel and the second table show this. (The motion is chaotic: how high the stairs are depends on rounding.)
+Beyond the paper's 120 s the energy of the midpoint integrator at this step is not bounded: it climbs in stairs, by
+some joules in 1200 s, in the passages where the motion is fastest. At half the step, or by a composition of order 4,
+it stays. The third panel and the second table show this. (The motion is chaotic: how high the stairs are depends on
+rounding.)
 """
 
 import sys
@@ -60,8 +61,8 @@ def main() -> None:
     peer = found.get("ODE, dt = 0.01 s")
     common.claims(
         ("the variational integrator maintains a near constant energy and holds the chains directly",
-         f"energy within {energy:.2g} J, constraints within {off:.0e} m; over {10 * duration:g} s the energy changes by "
-         f"up to {stairs[0]:.2g} J, at half the step by {stairs[1]:.2g} J, by order 4 by {stairs[2]:.2g} J",
+         f"energy within {energy:.2g} J, constraints within {off:.0e} m; over {10 * duration:g} s the energy changes "
+         f"by up to {stairs[0]:.2g} J, at half the step by {stairs[1]:.2g} J, by order 4 by {stairs[2]:.2g} J",
          energy < 1 and off < 1e-10),
         ("the force-balance simulator (ODE) introduces significant damping on short time scales",
          "ODE is not installed" if peer is None else

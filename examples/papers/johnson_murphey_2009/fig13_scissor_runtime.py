@@ -2,14 +2,15 @@
 
     python fig13_scissor_runtime.py [--quick] [--out FOLDER]
 
-The error of a run up to a time is the integral of the squared difference of its angle to the benchmark's
-(eq. 47). For each number of segments the time step is adjusted until the error reaches 0.1 rad^2 s at 15 s,
-and the run at that step is timed. The paper's claim: although a step of the force-balance simulator (ODE) is
-cheaper and grows linearly, the variational integrator is quicker at an equal error, so much that the plot
-must be logarithmic. The result is the same: ODE's step must shrink fast with the number of segments. From three on
-it does not reach the error by MOST steps (in single precision, as panda3d has it); its rows and arrows then show
-the time of so many steps, which is too little. With one segment the step is the longest that ODE takes. The midpoint integrator stays below that error up to the coarsest steps that can be solved at all, near the
-configuration in which all links lie in one line; its rows show such steps, at a smaller error.
+The error of a run up to a time is the integral of the squared difference of its angle to the benchmark's (eq. 47). For
+each number of segments the time step is adjusted until the error reaches 0.1 rad^2 s at 15 s, and the run at that step
+is timed. The paper's claim: although a step of the force-balance simulator (ODE) is cheaper and grows linearly, the
+variational integrator is quicker at an equal error, so much that the plot must be logarithmic. The result is the same:
+ODE's step must shrink fast with the number of segments. From three on it does not reach the error by MOST steps (in
+single precision, as panda3d has it); its rows and arrows then show the time of so many steps, which is too little.
+With one segment the step is the longest that ODE takes. The midpoint integrator stays below that error up to the
+coarsest steps that can be solved at all, near the configuration in which all links lie in one line; its rows show such
+steps, at a smaller error.
 """
 
 import sys
@@ -23,7 +24,6 @@ import vitree as vt
 
 sys.path.append(str(Path(__file__).parents[1]))
 import common
-
 
 #: The most steps that are tried.
 MOST = 400_000
@@ -106,7 +106,8 @@ def main() -> None:
     rows, all_found = [], {}
     figure, axes = common.figure(1, 1, size=(6, 4))
     for style, marker, (name, method) in zip(common.LINES, "os", methods.items(), strict=False):
-        found = {n: coarsest(method, n, duration, allowed, within, round(duration / LONGEST[name]), most) for n in counts}
+        least = round(duration / LONGEST[name])
+        found = {n: coarsest(method, n, duration, allowed, within, least, most) for n in counts}
         for n, (steps, error, seconds) in found.items():
             reached = f">{allowed:g}" if error is None else f"{error:.3g}"
             rows.append([name, n, f"{duration / steps:.3g}", reached, f"{seconds:.5f}"])

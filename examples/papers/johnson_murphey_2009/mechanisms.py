@@ -133,7 +133,8 @@ def marionette(jointed: bool = False):
     if jointed:
         torso = tree.world.add(*vt.pairs.euler("torso"), vt.body("chest", 0.25, inertia=(9e-4, 7e-4, 4e-4)))
         pelvis = torso.add(vt.tz(-0.06), *hinges("waist", "zyx"))
-        pelvis.add(vt.body("pelvis", 0.15, inertia=(3e-4, 2e-4, 3e-4), com=(0, 0, -0.04)), vt.tz(0.06), vt.frame("belly"))
+        below = vt.body("pelvis", 0.15, inertia=(3e-4, 2e-4, 3e-4), com=(0, 0, -0.04))
+        pelvis.add(below, vt.tz(0.06), vt.frame("belly"))
         neck = torso.add(vt.tz(0.15), *hinges("neck", "zyx"), vt.tz(0.07))
     else:
         torso = tree.world.add(*vt.pairs.euler("torso"), vt.body("torso", 0.4, inertia=(1.4e-3, 1.2e-3, 5e-4)))

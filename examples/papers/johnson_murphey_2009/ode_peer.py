@@ -114,8 +114,8 @@ def scissor_angle(model, q0, run) -> np.ndarray:
 def simulate(model, q0, *, duration, dt, record_every: int = 1, stop=None) -> Run | None:
     """Run ODE's semi-implicit Euler (its "big matrix" step) from rest; None without ODE.
 
-    Steps so long that the bodies fly apart at once end the program: ODE's own assertion. A run whose speeds get out of all bounds ends there, and after the first record whose time and turns make
-    ``stop(t, turn)`` true.
+    Steps so long that the bodies fly apart at once end the program: ODE's own assertion. A run whose speeds get out of
+    all bounds ends there, and after the first record whose time and turns make ``stop(t, turn)`` true.
     """
     if not available():
         return None

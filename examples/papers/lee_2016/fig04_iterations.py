@@ -187,8 +187,8 @@ def main() -> None:
          f"at the drawn angles: {thrown[0] or 'no convergence'} and {thrown[1] or 'no convergence'}",
          at_zero[0] < at_zero[1]),
         ("(b) Newton's method takes 4 iterations a step on average (deviation 0), RIQN 5.69 (deviation 1.16)",
-         f"from the authors' draw Newton's method takes {ours['newton'][0]:.2f}, RIQN {ours['riqn'][0]:.2f}; a solve of "
-         f"the first step alone, repeated, takes RIQN {min(first['riqn']):.2f} to {max(first['riqn']):.2f} over "
+         f"from the authors' draw Newton's method takes {ours['newton'][0]:.2f}, RIQN {ours['riqn'][0]:.2f}; a solve "
+         f"of the first step alone, repeated, takes RIQN {min(first['riqn']):.2f} to {max(first['riqn']):.2f} over "
          f"{len(first['riqn'])} draws",
          ("the order, yes" if max(ours["newton"]) < min(ours["riqn"]) else "NO")
          + ("; Newton's number, yes" if abs(ours["newton"][0] - 4) < 0.1 else "; Newton's number, no")
