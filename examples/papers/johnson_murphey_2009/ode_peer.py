@@ -41,7 +41,7 @@ class Run:
 def available() -> bool:
     """Whether ODE is installed; said once if not."""
     if ode is None:
-        print('ODE is not installed, and its rows are missing: pip install "vitree[bench]" (panda3d)\n')
+        print('ODE is not installed, and its rows are missing: pip install "vitree[bench]" (panda3d)')
     return ode is not None
 
 
