@@ -9,10 +9,10 @@ widths of the cube. The script prints
 1. the best parameters and the errors on the other half, with intervals of the differences to vitree;
 2. the errors by time, beside the distance of two runs whose starts differ by as much as the starts are uncertain;
 3. friction and restitution by vitree, with intervals over the tosses, from the first moments after the first touch and
-   from whole records;
+   from all that follows;
 
 and writes two pictures. Engines that are not installed are left out, and named (pip install mujoco pybullet drake).
-The whole takes about seven minutes, the half of it Drake.
+The whole takes about seven minutes of computing, the half of it Drake.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def least(values: np.ndarray, mu: np.ndarray, e: np.ndarray) -> np.ndarray:
     lowest = values.reshape(len(values), -1).argmin(axis=1)
     inside = (np.abs(at) <= 0.5).all(axis=1)
     at = np.where(inside[:, None], at, np.stack((x.ravel()[lowest], y.ravel()[lowest]), axis=-1))
-    return at * (np.ptp(mu), np.ptp(e)) + (mu.mean(), e.mean())
+    return np.clip(at * (np.ptp(mu), np.ptp(e)) + (mu.mean(), e.mean()), (mu[0], e[0]), (mu[-1], e[-1]))
 
 
 def table(headings, rows) -> None:
@@ -162,7 +162,8 @@ def compare(names, training, test, trials):
                      f"{angle(found, test).mean():.1f}", f"{lands_right(found, test).mean():.0%}",
                      f"{low:+.3f} to {high:+.3f}" if name != names[0] else "-",
                      f"{time.perf_counter() - began:.0f}"])  # fmt: skip
-    print(f"\n1. the best of {trials + trials // 2} parameters on {len(training)} tosses; errors on {len(test)} others:")
+    tried = trials + trials // 2
+    print(f"\n1. the best of {tried} parameters on {len(training)} tosses; errors on {len(test)} others:")
     print("corners [widths], centre [widths], angle [deg], right face on top; difference to the first, 95 % interval")
     table(["engine", "parameters", "mean", "median", "centre", "angle", "face", "difference", "seconds"], rows)
     return chosen, errors
@@ -187,11 +188,11 @@ def identify(every, real: tosses.Tosses, mu, e):
         at = least(grid.mean(axis=0)[None], mu, e)[0]
         draws = least(np.array([grid[each].mean(axis=0) for each in resampled(len(grid), 500)]), mu, e)
         low, high = np.percentile(draws, (2.5, 97.5), axis=0)
-        name = f"{window * tosses.FRAME:.2f} s after the first touch" if window else "whole records"
+        name = f"{window * tosses.FRAME:.2f} s after the first touch" if window else "all after the first touch"
         found[name] = grid.mean(axis=0), at, draws
         rows.append([name, f"{at[0]:.3f}", f"{low[0]:.3f} to {high[0]:.3f}", f"{at[1]:.2f}",
                      f"{low[1]:.2f} to {high[1]:.2f}", f"{grid.mean(axis=0).min():.3f}"])  # fmt: skip
-    print(f"\n3. friction and restitution by {len(real)} tosses, with 95 % intervals over resampled tosses; least error")
+    print(f"\n3. friction and restitution by {len(real)} tosses, 95 % intervals over resampled tosses, and least error")
     print("[widths]. The intervals hold for this model of contact, and not for what it leaves out.")
     table(["from", "friction", "interval", "restitution", "interval", "error"], rows)
     return found

@@ -123,5 +123,5 @@ def test_the_script_runs(scripts, tmp_path, capsys, monkeypatch):
     # on the way down alike, and much farther apart after the first touches than two runs of one start
     ours, twice = ([float(x) for x in rows[name]] for name in ("vitree", "two runs"))
     assert max(ours[:2]) < 0.01 and max(twice) < 0.1 < max(ours)
-    friction = float(rows["whole records"][0])
+    friction = float(rows["all after the first touch"][0])
     assert 0.14 < friction < 0.22
