@@ -7,7 +7,8 @@ measured on the other half. The error is the mean distance of the eight corners 
 widths of the cube. The script prints
 
 1. the best parameters and the errors on the other half, with intervals of the differences to vitree;
-2. the errors by time, beside the distance of two runs whose starts differ by as much as the starts are uncertain;
+2. the errors by time, beside the distance of two runs whose starts differ by as much as the starts are uncertain, and
+   the distances of pairs of tosses that start nearly alike, as measured and as simulated;
 3. friction and restitution by vitree, with intervals over the tosses, from the first moments after the first touch and
    from all that follows;
 
@@ -31,6 +32,8 @@ WIDTH = 2 * tosses.HALF
 #: Lines of engines: shades and dashes that can be told apart in grey.
 LINES = {"vitree": ("0.0", "-"), "MuJoCo": ("0.45", "--"), "Bullet": ("0.45", ":"), "Drake": ("0.6", "-."),
          "own parameters": ("0.7", "-"), "two runs": ("0.7", "--")}  # fmt: skip
+#: How many pairs of tosses that start nearly alike are compared.
+PAIRS = 40
 #: Grids of friction and restitution for the intervals.
 FRICTION, RESTITUTION = np.linspace(0.14, 0.24, 11), np.linspace(0.0, 0.4, 9)
 #: How many frames after the first touch are used to identify them; None: all.
@@ -174,7 +177,8 @@ def by_time(errors, times) -> None:
     at = range(0, len(times), 4)
     rows = [[name, *(f"{x:.3f}" for x in values.mean(axis=0)[at])] for name, values in errors.items()]
     print("\n2. mean error by time [s]; own parameters: vitree with the best of the grid for each toss by itself;")
-    print("two runs: distance of two runs of vitree whose starts are drawn within the uncertainty of the measured one")
+    print("two runs: distance of two runs of vitree whose starts are drawn within the uncertainty of the measured one;")
+    print(f"pairs: distance of the {PAIRS} pairs of tosses whose starts are nearest, as measured and by vitree")
     table(["", *(f"{times[k]:.2f}" for k in at)], rows)
 
 
@@ -202,8 +206,10 @@ def pictures(errors, times, identified, mu, e, out: Path) -> None:
     """Write reality-errors.png and reality-contact.png."""
     figure = Figure(figsize=(7.0, 4.0), layout="constrained")
     axes = figure.subplots()
-    for name, values in errors.items():
-        shade, dashes = LINES[name]
+    for name, (shade, dashes) in LINES.items():
+        if name not in errors:
+            continue
+        values = errors[name]
         axes.plot(times, values.mean(axis=0), color=shade, linestyle=dashes, label=name)
     axes.set(xlabel="time [s]", ylabel="mean distance of the corners [widths]", xlim=(0, times[-1]), ylim=(0, None))
     axes.legend(fontsize="small")
@@ -217,6 +223,7 @@ def pictures(errors, times, identified, mu, e, out: Path) -> None:
         axes.plot(*draws.T, ".", color="0.9", markersize=2, label="resampled tosses")
         axes.plot(*at, "k+", markersize=10, label="all tosses")
         axes.set(title=name, xlabel="friction", xlim=(mu[0], mu[-1]), ylim=(e[0], e[-1]))
+        axes.set_xticks((0.15, 0.18, 0.21, 0.24))
     figure.axes[0].set(ylabel="restitution")
     figure.axes[0].legend(fontsize="small", loc="upper left")
     figure.colorbar(filled, ax=figure.axes, label="mean distance of the corners / least")
@@ -246,9 +253,13 @@ def main() -> None:
     every = np.array([[error(run("vitree", real, (m, r)), real) for r in e] for m in mu])
     each = every.reshape(-1, *every.shape[2:])
     own = each[np.nanmean(each, axis=2).argmin(axis=0), np.arange(len(real))][1::2]
+    series = {**errors, "own parameters": own, "two runs": spread}
+    pairs = tosses.alike(real, PAIRS)
+    for name, motion in (("measured", (real.position, real.rotation)), ("simulated", run("vitree", real, parameters))):
+        series[f"pairs, {name}"] = pairs.apart(*motion) / WIDTH
     # as long as all records are
     shared = np.isfinite(real.position[..., 0]).all(axis=0)
-    series = {name: values[:, shared] for name, values in {**errors, "own parameters": own, "two runs": spread}.items()}
+    series = {name: values[:, shared] for name, values in series.items()}
     by_time(series, real.times[shared])
     identified = identify(every, real, mu, e)
     pictures(series, real.times[shared], identified, mu, e, given.out)

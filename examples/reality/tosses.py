@@ -71,7 +71,9 @@ def corners(position, rotation) -> np.ndarray:
 def load(file: Path, most: int = 60, least: int = 4) -> Tosses:
     """Read tosses, up to ``most`` frames of each, of those with ``least`` frames of flight.
 
-    The cameras see the cube at rest about a millimetre low. All positions are lifted by what the median needs.
+    Some records are copies of others, moved and turned about the vertical; they have the same heights. The first of
+    them is taken. The cameras see the cube at rest about a millimetre low. All positions are lifted by what the median
+    needs.
     """
     with np.load(file) as data:
         lengths, every = data["lengths"], int(data["every"])
@@ -84,14 +86,60 @@ def load(file: Path, most: int = 60, least: int = 4) -> Tosses:
     shape = len(where), most
     found = Tosses(np.full((*shape, 3), np.nan), np.full((*shape, 3, 3), np.nan), *np.zeros((2, len(where), 12)),
                    np.zeros(len(where), int))  # fmt: skip
+    known: set[tuple[float, ...]] = set()
     for k, rows in enumerate(where):
         rows = rows[:most]
         found.position[k, : len(rows)], found.rotation[k, : len(rows)] = position[rows], rotation[rows]
+        heights = tuple(np.round(position[rows[:20], 2], 5))
+        copied = heights in known
+        known.add(heights)
         low = corners(position[rows], rotation[rows])[..., 2].min(axis=-1)
-        found.flight[k] = flight = np.argmax(low < CLEAR)
+        found.flight[k] = flight = 0 if copied else np.argmax(low < CLEAR)
         if flight >= least:
             found.start[k], found.spread[k] = fitted(position[rows[:flight]], rotation[rows[:flight]])
     return found[found.flight >= least]
+
+
+@dataclass
+class Pairs:
+    """Tosses that start alike, up to a move and turn on the board and a symmetry of the cube.
+
+    ``one`` and ``other`` are (n,) indices of tosses, ``symmetry`` (n, 3, 3) the turn of the one's axes by which they
+    start alike, ``board`` (tosses, 3, 3) the turn of each toss about the vertical that makes it start along x, and
+    ``centre`` (tosses, 3) where it starts, at the height of the board.
+    """
+
+    one: np.ndarray
+    other: np.ndarray
+    symmetry: np.ndarray
+    board: np.ndarray
+    centre: np.ndarray
+
+    def apart(self, position, rotation) -> np.ndarray:
+        """Mean distance of the corners of the two of each pair, by frame [m]."""
+        ends = []
+        for which, turn in ((self.one, self.symmetry), (self.other, np.eye(3))):
+            board = self.board[which][:, None]
+            moved = (board @ (position[which] - self.centre[which][:, None])[..., None])[..., 0]
+            ends.append(corners(moved, board @ rotation[which] @ (turn[:, None] if turn.ndim == 3 else turn)))
+        return np.linalg.norm(ends[0] - ends[1], axis=-1).mean(axis=-1)
+
+
+def alike(real: Tosses, count: int, ahead: float = 0.15) -> Pairs:
+    """The pairs whose starts are nearest: by how far corners would be apart some time [s] ahead, in free flight."""
+    yaw = np.arctan2(real.start[:, 7], real.start[:, 6])
+    board = Rotation.from_rotvec(-yaw[:, None] * (0, 0, 1))
+    turned = (board * Rotation.from_rotvec(real.start[:, 3:6])).as_matrix()
+    group = Rotation.create_group("O").as_matrix()
+    cosines = np.array([np.einsum("iab,jab->ij", turned @ each, turned) for each in group])
+    which, angle = cosines.argmax(axis=0), np.arccos(np.clip((cosines.max(axis=0) - 1) / 2, -1, 1))
+    arm, moving, turning = np.sqrt(3) * HALF, board.apply(real.start[:, 6:9]), board.apply(real.start[:, 9:])
+    gaps = [real.start[:, None, 2] - real.start[None, :, 2], arm * angle]
+    gaps += [ahead * by * np.linalg.norm(x[:, None] - x[None], axis=-1) for x, by in ((moving, 1.0), (turning, arm))]
+    one, other = np.triu_indices(len(real), 1)
+    first = np.argsort(np.linalg.norm(gaps, axis=0)[one, other])[:count]
+    one, other = one[first], other[first]
+    return Pairs(one, other, group[which[one, other]], board.as_matrix(), real.start[:, :3] * (1, 1, 0))
 
 
 def fitted(position, rotation) -> tuple[np.ndarray, np.ndarray]:
