@@ -517,12 +517,14 @@ def load_potentials(CoreModel model, LoadList list, const double[:, ::1] q):
 
 
 def load_derivatives(CoreModel model, LoadList list, const double[::1] q, const double[::1] v, const double[::1] u):
-    """Forces (nv,) of loads, and their derivatives by displacements of q and by v, (nv, nv) each; u: the inputs."""
+    """Forces (nv,) of loads, and their derivatives by displacements of q and by v, (nv, nv) each, and by the inputs u, (nv,
+    nu): the change by a unit, which is the derivative where a load is linear in them."""
     cdef const vt_model* m = &model.m
+    cdef int nu = <int>u.shape[0]
     cdef BodiesAt at
     cdef int n = m.nv, k, i, j
     cdef Scratch scratch = Scratch(m.nbody * (sizeof(Pose) + 39 * sizeof(double)) + n * sizeof(Twist)
-                                   + (n + 9 * n * list.pairs) * sizeof(double) + 512)
+                                   + (2 * n + nu + 9 * n * list.pairs) * sizeof(double) + 640)
     cdef Pose* pose = <Pose*>scratch.take(m.nbody * sizeof(Pose))
     cdef Twist* column = <Twist*>scratch.take(n * sizeof(Twist))
     cdef double* twist = <double*>scratch.take(6 * m.nbody * sizeof(double))
@@ -532,12 +534,15 @@ def load_derivatives(CoreModel model, LoadList list, const double[::1] q, const 
     cdef double* changes = <double*>scratch.take((3 * n * list.pairs + 1) * sizeof(double))
     cdef double* rates = <double*>scratch.take((3 * n * list.pairs + 1) * sizeof(double))
     cdef double* C = <double*>scratch.take((3 * n * list.pairs + 1) * sizeof(double))
-    force, by_q, by_v = np.zeros(n), np.zeros((n, n)), np.zeros((n, n))
+    cdef double* more = <double*>scratch.take(n * sizeof(double) + 8)
+    cdef double* inputs = <double*>scratch.take(nu * sizeof(double) + 8)
+    force, by_q, by_v, by_u = np.zeros(n), np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, nu))
+    cdef double[:, ::1] U = by_u
     cdef double[::1] f = force
     cdef double[:, ::1] J = by_q
     cdef double[:, ::1] D = by_v
     if n == 0:
-        return force, by_q, by_v
+        return force, by_q, by_v, by_u
     require_size(q.shape[0], m.nq, "entries of q")
     require_size(v.shape[0], n, "entries of v")
     for k in range(list.count):
@@ -561,7 +566,20 @@ def load_derivatives(CoreModel model, LoadList list, const double[::1] q, const 
             for j in range(n):
                 J[i, j] -= C[k * n + i] * changes[k * n + j]
                 D[i, j] -= C[k * n + i] * rates[k * n + j]
-    return force, by_q, by_v
+    if nu:
+        memcpy(inputs, &u[0], nu * sizeof(double))
+        at.u = inputs
+    for j in range(nu):
+        inputs[j] += 1.0
+        memset(more, 0, n * sizeof(double))
+        memset(wrench, 0, 6 * m.nbody * sizeof(double))
+        apply_loads(&at, list.list, list.count, RESTING | RATES, wrench, more)
+        for i in range(m.nbody):
+            add_wrench_row(m, pose, i, load3(wrench + 6 * i), load3(wrench + 6 * i + 3), more)
+        for i in range(n):
+            U[i, j] = more[i] - f[i]
+        inputs[j] = u[j]
+    return force, by_q, by_v, by_u
 
 
 def joint_slopes(CoreModel model, DriveList drives, const double[::1] q, const double[::1] v, const double[::1] u):
