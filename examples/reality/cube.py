@@ -1,4 +1,4 @@
-"""500 real tosses of a cube against vitree, MuJoCo, Bullet and Drake, and what friction and restitution they show.
+"""474 real tosses of a cube against vitree, MuJoCo, Bullet and Drake, and what friction and restitution they show.
 
     python cube.py [--quick] [--out FOLDER] [--engines vitree MuJoCo ...]
 
