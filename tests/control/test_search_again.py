@@ -145,6 +145,19 @@ def test_a_receding_horizon():
     assert np.abs(sim.q).max() < 0.05
 
 
+def test_a_goal_that_moves():
+    search = Search(cart_pole(), **UPRIGHT)
+    goal = np.column_stack([np.linspace(0, 0.2, 31), np.zeros(31)])
+    found = search.solve([0.0, 0.0], goal=goal)
+    task = UPRIGHT | {"costs": QuadraticCost(goal, Q=COST.Q, R=COST.R, Q_end=COST.Q_end)}
+    assert found.cost == pytest.approx(optimize_motion(cart_pole(), [0.0, 0.0], **task).cost, rel=1e-9)
+    # it stays until there is another one
+    assert search.solve([0.0, 0.0]).cost == pytest.approx(found.cost, rel=1e-6)
+    assert search.solve([0.0, 0.0], goal=[0.0, 0.0]).cost == pytest.approx(0.0, abs=1e-9)
+    with pytest.raises(vt.InputError, match="goal"):
+        search.solve(goal=[1.0, 2.0, 3.0])
+
+
 def test_a_search_in_contact_goes_on():
     model, q = crane()
     given = raising(q)

@@ -51,8 +51,6 @@ class ShootingSolution:
 
     Attributes
     ----------
-    trajectory : Trajectory
-        Its records, one for each step; simulated when it is first asked for.
     q, p : (steps + 1, nq) and (steps + 1, nv) arrays
         Configurations [m or rad] and momenta [kg m/s or kg m^2/s] of the nodes.
     torque : (steps, nv) array [N or N m]
@@ -66,7 +64,7 @@ class ShootingSolution:
         Feedback along the motion: the controls are less by ``gains`` times the state's displacement. With bounds, no
         gain where a control is at its bound.
     regulator : Regulator or None
-        The same as torque of a simulation; None where other controls than joint forces act.
+        The same as the control of a simulation; None where prescribed coordinates are controls.
     cost : float
         In units as the weights say.
     costs : list of float, in units as ``cost``
@@ -94,6 +92,7 @@ class ShootingSolution:
 
     @cached_property
     def trajectory(self) -> Trajectory:
+        """The records of the motion, one for each step; simulated when it is first asked for."""
         return self._simulate()
 
     def __repr__(self) -> str:
@@ -218,6 +217,7 @@ class Search:
                              limits=limits, method=method, options=options)  # fmt: skip
         self._problem: ShootingProblem | None = None
         self._controls: np.ndarray | None = None
+        self._goal: ArrayLike | None = None
 
     def __repr__(self) -> str:
         known = "nothing solved yet" if self._controls is None else f"{len(self._controls)} steps, solved before"
@@ -225,7 +225,7 @@ class Search:
 
     @explain_calls
     def solve(self, q0: ArrayLike | None = None, v0: ArrayLike | None = None, *, control: FirstGuess = None,
-              shift: int = 0, max_iterations: int = 200, tolerance: float = 1e-7,
+              shift: int = 0, goal: ArrayLike | None = None, max_iterations: int = 200, tolerance: float = 1e-7,
               progress: Callable[[int, float], object] | None = None) -> ShootingSolution:  # fmt: skip
         """Find the controls from a start.
 
@@ -241,6 +241,8 @@ class Search:
         shift : int, optional
             By how many steps the start is later than that of the last solution: its controls begin there, and its last
             ones are repeated.
+        goal : (nq,) or (steps + 1, nq) array, optional [m or rad]
+            From here on instead of that of the QuadraticCost, for a goal that moves.
         max_iterations : int, optional
         tolerance : float, optional
             The iteration ends where the cost falls by less than this share of it.
@@ -269,7 +271,7 @@ class Search:
             raise InputError("tolerance", tolerance, "must be a number, zero or positive")
         if later is None or later < 0:
             raise InputError("shift", shift, "must be a whole number")
-        problem, first = self._begun(q0, v0, control, later)
+        problem, first = self._begun(q0, v0, control, later, goal)
         told = None if progress is None else Asked(progress, "progress", "(iteration, cost)", timed=False)
         iteration = _iteration(self._search, problem, first)
         success, message = False, f"the largest number of iterations, {most}, was reached"
@@ -290,8 +292,9 @@ class Search:
         self._controls = at.controls
         torque, inputs, _ = problem.controls.split(at.controls)
         regulator = None
-        if problem.controls.forces:
-            regulator = Regulator(self.model, problem.dt, 0.0, at.q[:-1], at.p[:-1], torque, gains, P, problem.acts)
+        if (problem.acts < self.model.nv + inputs.shape[1]).all():
+            regulator = Regulator(self.model, problem.dt, 0.0, at.q[:-1], at.p[:-1], torque, gains, P, problem.acts,
+                                  inputs)  # fmt: skip
         if not success and (turn := problem.turn(at.q)) > FAR:
             message += f"; a joint turns by {turn:.1f} rad in a step: weigh its momentum or its force more, or halve dt"
         return ShootingSolution(
@@ -299,13 +302,17 @@ class Search:
             success, message, time.perf_counter() - began, problem.simulation(at.controls),
         )  # fmt: skip
 
-    def _begun(self, q0: ArrayLike | None, v0: ArrayLike | None, control: FirstGuess,
-               later: int) -> tuple[ShootingProblem, Iterate]:  # fmt: skip
+    def _begun(self, q0: ArrayLike | None, v0: ArrayLike | None, control: FirstGuess, later: int,
+               goal: ArrayLike | None) -> tuple[ShootingProblem, Iterate]:  # fmt: skip
         """Return the problem from a start, and the first motion."""
+        self._goal = self._goal if goal is None else goal
         if self._problem is None or self.model.prescribed_joint_names:
             self._problem = self._make(self.model, q0, v0, prescribed=guess_parts(control)[2])
+            goal = self._goal
         else:
             self._problem.begin(q0, v0)
+        if goal is not None:
+            self._problem.set_goal(goal)
         if control is not None or self._controls is None:
             return self._problem, self._problem.first(control)
         steps = len(self._controls)
@@ -345,7 +352,7 @@ class IterativeLQR:
         self.problem, self.at, self.costs = problem, at, [at.cost]
         self.regularisation, self.factor = 0.0, 1.0
         self.last: Pass | None = None
-        self.curved = False
+        self.curved = self.slow = False
         #: derivatives of A at the motion, if they are known
         self.bent: np.ndarray | None = None
         self._expansion: Expansion | None = None
@@ -362,7 +369,9 @@ class IterativeLQR:
         problem = self.problem
         if self.curved and self.bent is None:
             self.bent = problem.curvature(self.at, self.expansion.A)
-        expected = self._back(problem.bent(self.at, self.expansion), self.bent) if self.curved else None
+        bent = problem.bent(self.at, self.expansion)
+        expected = self._back(bent, self.bent) if self.curved else None
+        expected = self._back(bent) if expected is None else expected
         expected = self._back(self.expansion) if expected is None else expected
         while expected is None:
             if not self._regularise():
@@ -380,7 +389,8 @@ class IterativeLQR:
         if found is None:
             self.costs.append(self.at.cost)
             return None if self._regularise() else (False, "no correction lowers the cost any more")
-        self.curved = problem.bends and self.at.cost - found.cost < SLOW * abs(self.at.cost)
+        slow = self.at.cost - found.cost < SLOW * abs(self.at.cost)
+        self.curved, self.slow = problem.bends and slow and (self.slow or problem.model.nv < 5), slow
         self.at, self.bent, self._expansion = found, None, None
         self.costs.append(found.cost)
         if share < 1:

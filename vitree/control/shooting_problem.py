@@ -272,6 +272,10 @@ class ShootingProblem:
         if self.at_start:
             self.goal = self._goal(None)
 
+    def set_goal(self, goal: ArrayLike) -> None:
+        """Replace the configurations of the goal."""
+        self.goal, self.at_start = self._goal(goal), False
+
     def _goal(self, goal: ArrayLike | None) -> np.ndarray:
         """Return the configurations (steps + 1, nq) of the goal; where the motion begins if there is none."""
         model, given = self.model, self.start[0] if goal is None else goal
@@ -398,6 +402,8 @@ class ShootingProblem:
 
     def bent(self, at: Iterate, expansion: Expansion) -> Expansion:
         """Return the expansion with the second derivatives of the frames' costs by positions."""
+        if not self.frames.costs:
+            return expansion
         matrices = expansion.matrices.copy()
         matrices[:, : self.model.nv, : self.model.nv] += self.frames.bend(at.q)
         return expansion._replace(matrices=matrices)

@@ -133,8 +133,8 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
         ]
         found = node_slopes(integrator, q, q2, p, u, p2, t, helds)
         first = None
-        if before is not None and before[2] is not None and helds and helds[0] is not None and helds[0].leads:
-            first = held_by(stepper, model, integrator.dt, *before)
+        if before is not None and (last := before[2]) is not None and helds and helds[0] is not None and helds[0].leads:
+            first = held_by(stepper, model, integrator.dt, before[0], before[1], last)
         A, multipliers, prescribed, memory = _map(model, integrator.dt, found.K, q, q2, [first, *helds])
         return Slopes(A, *found[1:], multipliers, prescribed, _light(found.K), memory)
     found = _compiled(integrator, q, q2, p, u, MAPPED)
@@ -358,28 +358,25 @@ def _add_loads(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray,
     """Add what loads do: linear-time has half of them at each node, midpoint all of them in the middle."""
     model, h = integrator.model, integrator.dt
     K, F, ends, by_inputs = found.K, found.F, found.ends, found.by_inputs
-    rest = np.zeros(model.nv)
     if isinstance(integrator, LinearTime):
-        for k in range(len(q)):
-            for node, place, block, sense in ((0, q, 0, -1), (1, q2, 3, 1)):
-                force, by_q, _, by_u = _forces(model, t[k], place[k], rest, u[k])
-                ends[node, k] += sense * 0.5 * h * force
-                K[k, block] += sense * 0.5 * h * by_q
-                by_inputs[node, k] = 0.5 * h * by_u
+        rest = np.zeros((len(q), model.nv))
+        for node, place, block, sense in ((0, q, 0, -1), (1, q2, 3, 1)):
+            force, by_q, _, by_u = _forces(model, t, place, rest, u)
+            ends[node] += sense * 0.5 * h * force
+            K[:, block] += sense * 0.5 * h * by_q
+            by_inputs[node] = 0.5 * h * by_u
         return
     alpha = integrator.settings.get("alpha", 0.5)
     y = model.difference(q, q2)
     rates = -joint_maps(model, y), joint_maps(model, -y)
-    for k in range(len(q)):
-        at = model.integrate(q[k], alpha * y[k])
-        force, by_q, by_v, by_u = _forces(model, t[k] + alpha * h, at, y[k] / h, u[k])
-        for node, sense in ((0, -1), (1, 1)):
-            ends[node, k] += sense * F[k, node] @ force
-            by_inputs[node, k] = F[k, node] @ by_u
-            for other in (0, 1):
-                # the middle is displaced by E d, and F is h E^T; the rate changes by X d/h
-                moved = (by_q @ F[k, other].T + by_v @ rates[other][k]) / h
-                K[k, 2 * node + other] += sense * F[k, node] @ moved
+    force, by_q, by_v, by_u = _forces(model, t + alpha * h, model.integrate(q, alpha * y), y / h, u)
+    for node, sense in ((0, -1), (1, 1)):
+        ends[node] += sense * (F[:, node] @ force[:, :, None])[:, :, 0]
+        by_inputs[node] = F[:, node] @ by_u
+        for other in (0, 1):
+            # the middle is displaced by E d, and F is h E^T; the rate changes by X d/h
+            moved = (by_q @ F[:, other].swapaxes(1, 2) + by_v @ rates[other]) / h
+            K[:, 2 * node + other] += sense * F[:, node] @ moved
 
 
 def joint_maps(model: Model, y: np.ndarray) -> np.ndarray:
@@ -411,19 +408,28 @@ def groups_of(model: Model) -> list[tuple[np.ndarray, Map]]:
     return found
 
 
-def _forces(model: Model, t: float, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return the forces (nv,) of loads that are no drives, and their derivatives by displacements, velocities, inputs.
+def _forces(model: Model, t: np.ndarray, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return the forces (n, nv) of loads that are no drives, and their derivatives by displacements, rates and inputs.
 
     Those of the core are linear in inputs.
     """
+    q, v, u = (np.ascontiguousarray(x) for x in (q, v, u))
     force, by_q, by_v, by_u = core.load_derivatives(model.core, model.load_list, q, v, u)
-    if any(isinstance(load, BallSpring) and load.inputs for load in model.loads):  # which are not linear in these
-        by_u = differences(lambda at: core.load_derivatives(model.core, model.load_list, q, v, at)[0], u, len(u)).T
-    if (own := model.written) is not None:
-        force, slopes = force + own.rest(q) + own.move(t, q, v, u), own.tangent(t, q, v, u)
-        by_q, by_v = by_q + slopes[0], by_v + slopes[1]
-        if len(u):
-            by_u = by_u + differences(lambda at: own.move(t, q, v, at), u, len(u)).T
+    own = model.written
+    # which are not linear in these
+    bent = any(isinstance(load, BallSpring) and load.inputs for load in model.loads)
+    for k in range(len(q) if bent or own is not None else 0):
+        at, when, rate, given = q[k], t[k], v[k], u[k]
+        if bent:
+            by_u[k] = differences(lambda x: core.load_derivatives(
+                model.core, model.load_list, at[None], rate[None], x[None])[0][0], given, len(given)).T  # noqa: B023
+        if own is not None:
+            slopes = own.tangent(when, at, rate, given)
+            force[k] += own.rest(at) + own.move(when, at, rate, given)
+            by_q[k] += slopes[0]
+            by_v[k] += slopes[1]
+            if len(given):
+                by_u[k] += differences(lambda x: own.move(when, at, rate, x), given, len(given)).T  # noqa: B023
     return force, by_q, by_v, by_u
 
 
