@@ -125,7 +125,7 @@ def test_real_robots():
     """Every file with inertias that no body has reads back as its repaired model, and without them."""
     mended = 0
     for path in example_robots().values():
-        if path.stem == "ur3":
+        if path.stem in ("ur3", "falcon"):  # which have no links, and a joint to a link that is not there
             continue
         model = vt.load_urdf(path, "free", inertia="repair")
         if not model.report.of("repair"):
