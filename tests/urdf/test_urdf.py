@@ -507,9 +507,12 @@ def test_our_own_robots_load(name):
 #: Of the 77 files of version 5 one has no links, and one a joint to a link that is not there.
 NOT_LOADABLE = {"ur_description/ur3": "no <link>", "falcon_description/falcon": "Z_propeller"}
 #: Some have fingers without mass: their kinematics load.
-MASSLESS = {"romeo_description/romeo": "RThumb3", "romeo_description/romeo_laas_small": "r_gripper_joint"} | dict.fromkeys(
-    ("bluevolta_description/bluevolta_bravo7_gripper", "bravo7_description/bravo7_gripper",
-     "falcon_description/falcon_bravo7_gripper"), "bravo_finger2_joint")  # fmt: skip
+MASSLESS = {
+    "romeo_description/romeo": "RThumb3", "romeo_description/romeo_laas_small": "r_gripper_joint",
+    "bluevolta_description/bluevolta_bravo7_gripper": "bravo_finger2_joint",
+    "bravo7_description/bravo7_gripper": "bravo_finger2_joint",
+    "falcon_description/falcon_bravo7_gripper": "bravo_finger2_joint",
+}  # fmt: skip
 
 
 @needs_examples
