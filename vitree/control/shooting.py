@@ -92,7 +92,13 @@ class ShootingSolution:
 
     @cached_property
     def trajectory(self) -> Trajectory:
-        """The records of the motion, one for each step; simulated when it is first asked for."""
+        """The records of the motion, one for each step; simulated when it is first asked for.
+
+        Raises
+        ------
+        InputError
+            If no search made the solution.
+        """
         if self._simulate is None:
             raise InputError("the solution was not made by a search, which alone can simulate it")
         return self._simulate()
