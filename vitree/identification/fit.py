@@ -16,19 +16,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize
 
-from vitree._core import scalar
 from vitree.arguments import Keywords
 from vitree.errors import ConvergenceError, ModelError, VitreeError
 from vitree.identification.measured import Windows
 from vitree.identification.parameters import Parameters
-from vitree.identification.regressor import free_directions
-from vitree.model.broadcasting import in_coordinates
-from vitree.model.closures import satisfy_constraints
+from vitree.identification.starts import Starts, displacements
 from vitree.model.model import Model
 from vitree.run.controller import Control
 from vitree.run.rollout import rollout
 
-core = scalar()
 #: Perturbations of starts, and of parameters in shares of their scales.
 STEP = 1e-5
 #: Directions of parameters whose singular value is a smaller share of the largest one cannot be told, and stay:
@@ -73,6 +69,7 @@ class Fit:
     windows : Windows
     sigma : dict of "q" and "v" to (nv,) array
         Standard deviations of the noise, units as of q and v.
+    starts : Starts
     fit_starts : bool
     more : dict
         Method, options and threads of the rollouts.
@@ -81,6 +78,7 @@ class Fit:
     parameters: Parameters
     windows: Windows
     sigma: dict[str, np.ndarray]
+    starts: Starts
     fit_starts: bool
     more: Keywords
     rollouts: int = 0
@@ -107,7 +105,7 @@ class Fit:
             self.rollouts, self.instances = self.rollouts + 1, self.instances + size * m
             at = np.repeat(w.row[group], m, axis=0)[:, :, None]
             found = {"q": np.take_along_axis(run.q, at, 1), "v": np.take_along_axis(run.v, at, 1)}
-            parts = [_difference(model, np.repeat(w.q[group], m, axis=0), found["q"]) / self.sigma["q"]]
+            parts = [displacements(model, np.repeat(w.q[group], m, axis=0), found["q"]) / self.sigma["q"]]
             if w.v is not None:
                 parts.append((found["v"] - np.repeat(w.v[group], m, axis=0)) / self.sigma["v"])
             r = np.concatenate(parts, axis=2)
@@ -136,34 +134,15 @@ class Fit:
     @property
     def freedom(self) -> int:
         """Numbers that were measured, less those that are fitted."""
-        return self.count - self.of_starts * len(self.windows) - len(self.parameters)
-
-    @property
-    def of_starts(self) -> int:
-        """Numbers of a start that are fitted."""
-        return 2 * self.directions(self.windows.q[:1, 0]).shape[2] if self.fit_starts else 0
-
-    def directions(self, q: np.ndarray) -> np.ndarray:
-        """Return the velocities Z (n, nv, k) that starts q (n, nq) may have."""
-        return free_directions(self.parameters.model, q)
-
-    def moved(self, q: np.ndarray, v: np.ndarray, moves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return starts (n, nq), (n, nv) that changes (n, 2 k) along the directions of q and v lead to."""
-        model, Z = self.parameters.model, self.directions(q)
-        k = Z.shape[2]
-        q2 = _moved(model, q, (Z @ moves[:, :k, None])[:, :, 0])
-        v2 = v + (Z @ moves[:, k:, None])[:, :, 0]
-        return on_constraints(model, q2, v2)
+        return self.count - (sum(self.starts.counts) if self.fit_starts else 0) - len(self.parameters)
 
     def with_slopes(self, model: Model, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return residuals (n, rows) and their slopes (n, rows, 2 k) by changes of the starts."""
-        n, k = len(v), self.of_starts
         if not self.fit_starts:
-            return self.residuals(model, q[:, None], v[:, None])[:, 0], np.zeros((n, self.rows, 0))
+            return self.residuals(model, q[:, None], v[:, None])[:, 0], np.zeros((len(q), self.rows, 0))
+        k = 2 * self.starts.directions(q).shape[2]
         moves = STEP * np.concatenate((np.zeros((1, k)), np.eye(k), -np.eye(k)))
-        m = len(moves)
-        moved = self.moved(np.repeat(q, m, axis=0), np.repeat(v, m, axis=0), np.tile(moves, (n, 1)))
-        r = self.residuals(model, moved[0].reshape(n, m, -1), moved[1].reshape(n, m, -1))
+        r = self.residuals(model, *self.starts.moved(q, v, moves[None]))
         slopes = (r[:, 1 : 1 + k] - r[:, 1 + k :]) / (2 * STEP)
         return r[:, 0], slopes.swapaxes(1, 2)
 
@@ -229,7 +208,9 @@ class Fit:
     def tried(self, at: Point, move: np.ndarray, starts: np.ndarray) -> Point | None:
         """Return the point that a step leads to; None if it fails."""
         try:
-            q, v = self.moved(at.q, at.v, starts) if self.fit_starts else (at.q, at.v)
+            q, v = at.q, at.v
+            if self.fit_starts:
+                q, v = (x[:, 0] for x in self.starts.moved(q, v, starts[:, None]))
             return self.at(at.z + move, q, v)
         except VitreeError:  # a start beyond what constraints allow
             return None
@@ -297,7 +278,8 @@ class Fit:
         """Return x (n, rows, k) without what starts make up for."""
         if not self.fit_starts or at.B is None:
             return x
-        Q, _ = np.linalg.qr(at.B)
+        Q, R = np.linalg.qr(at.B)
+        Q *= (np.abs(np.einsum("nii->ni", R)) > 0)[:, None]  # a start that may move less has columns of zeros
         found: np.ndarray = x - Q @ (Q.swapaxes(1, 2) @ x)
         return found
 
@@ -332,42 +314,3 @@ class Fit:
     def by_record(self, r: np.ndarray) -> np.ndarray:
         """Return residuals (n, rows) as (n, K, columns)."""
         return r.reshape(len(r), -1, self.columns)
-
-
-def on_constraints(model: Model, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return starts (n, nq), (n, nv) as near as constraints allow."""
-    if not model.constraints:
-        return q, v
-    q = np.array([satisfy_constraints(model, row) for row in q])
-    return q, np.array([model.project_velocity(*state) for state in zip(q, v, strict=True)])
-
-
-@in_coordinates("configuration")
-def _moved(model: Model, q: np.ndarray, dq: np.ndarray) -> np.ndarray:
-    """Return the configurations (n, nq) that displacements (n, nv) lead to."""
-    out = np.empty(q.shape)
-    core.batch_integrate(model.core, np.ascontiguousarray(q), np.ascontiguousarray(dq), out)
-    return out
-
-
-@in_coordinates("velocity")
-def _difference(model: Model, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
-    """Return the displacements (n, K, nv) from q0 to q1 (n, K, nq)."""
-    a, b = (np.ascontiguousarray(x.reshape(-1, model.nq)) for x in (q0, q1))
-    out = np.empty((len(a), model.nv))
-    core.batch_difference(model.core, a, b, out)
-    return out.reshape(*q0.shape[:2], model.nv)
-
-
-def first_velocities(model: Model, windows: Windows) -> np.ndarray:
-    """Return velocities (n, nv) at the starts of windows: as measured, or of a parabola through the first records."""
-    if windows.v is not None:
-        return windows.v[:, 0]
-    K = min(8, windows.least)
-    first = np.repeat(windows.q[:, :1], K, axis=1)
-    d = _difference(model, first, windows.q[:, :K])
-    v = np.empty((len(windows), model.nv))
-    for k in range(len(windows)):
-        powers = windows.seconds[k, :K, None] ** np.arange(min(3, K))
-        v[k] = np.linalg.lstsq(powers, d[k], rcond=None)[0][1]
-    return v

@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike
 
 from vitree.arguments import Keywords, of_kind, plain_scalar, real, shown, whole
 from vitree.errors import ConvergenceError, InputError
-from vitree.identification.fit import RANK, Fit, Point, first_velocities, on_constraints
+from vitree.identification.fit import RANK, Fit, Point
 from vitree.identification.measured import Checked, Measurement, Windows, checked_runs
 from vitree.identification.parameters import Parameters, named_directions
 from vitree.identification.regression import regressions
 from vitree.identification.result import Estimates, Identification, estimated
+from vitree.identification.starts import Starts, first_velocities
 from vitree.integrators.base import progress_of
 from vitree.model.model import Model
 from vitree.results.recording import Recording
@@ -167,13 +168,15 @@ def identify(
 def _require(model: Model) -> None:
     """Raise the error of a model whose parameters cannot be found so."""
     of_kind(model, Model, "model", "a vitree Model")
-    if model.constraints or model.prescribed_joint_names:
+    if model.prescribed_joint_names:
+        raise InputError(f'"{model.name}" has prescribed joints; identify() supports none: make them free or fixed')
+    if model.rolling or model.unilateral or "enforce" in (model.limits, model.velocity_limits):
         raise InputError(
-            f'"{model.name}" has constraints or prescribed joints; identify() supports trees only: reduce gears with '
-            "model.reduced() first"
+            f'"{model.name}" has wheels, ropes or limits that act; identify() supports constraints and contacts alone: '
+            'give limits="report", or a model without them'
         )
-    if model.contacts or model.rolling or model.unilateral or "enforce" in (model.limits, model.velocity_limits):
-        raise InputError(f'"{model.name}" has contacts, wheels, ropes or limits that act; identify() takes none')
+    if model.has_contact and model.full is not model:
+        raise InputError(f'"{model.name}" is reduced and has contacts; identify() supports one of the two')
 
 
 def _noise(model: Model, noise: object, runs: tuple[Checked, ...]) -> tuple[dict[str, np.ndarray], bool]:
@@ -218,8 +221,9 @@ def _windowed(what: Parameters, runs: tuple[Checked, ...], dt: float, window: fl
     candidates = [what.start, *regressions(what, runs)]
     while True:
         windows = Windows(runs, length, dt)
-        fit = Fit(what, windows, sigma, fit_starts, more)
-        if fit_starts and windows.least * fit.columns <= fit.of_starts + 1:
+        starts = Starts(what.model, windows.q[:, 0])
+        fit = Fit(what, windows, sigma, starts, fit_starts, more)
+        if fit_starts and windows.least * fit.columns <= max(starts.counts) + 1:
             raise InputError(
                 f"windows have as few as {windows.least} records, from which their starts cannot be fitted; give a "
                 f"window={4 * dt:g} or longer"
@@ -229,7 +233,7 @@ def _windowed(what: Parameters, runs: tuple[Checked, ...], dt: float, window: fl
                 f"the runs have {fit.count} numbers, fewer than are fitted ({fit.count - fit.freedom}); give longer "
                 "ones, or fewer parameters"
             )
-        q, v = on_constraints(what.model, windows.q[:, 0], first_velocities(what.model, windows))
+        q, v = starts.at(windows.q[:, 0], first_velocities(what.model, windows))
         points = [fit.at(z, q, v) for z in candidates]
         best = min((point for point in points if point is not None), key=lambda point: point.cost, default=None)
         last = window is not None or windows.there.shape[1] < 24 or not fit_starts
@@ -239,7 +243,7 @@ def _windowed(what: Parameters, runs: tuple[Checked, ...], dt: float, window: fl
             growth = np.inf
             if best is not None:
                 _, B = fit.with_slopes(best.model, q, v)
-                Z = np.abs(fit.directions(q))
+                Z = np.abs(starts.directions(q))
                 growth = np.abs(B[:, :, : Z.shape[2]] * (sigma["q"] @ Z)[:, None]).max()
             if not growth <= GROWTH:  # NaN, too
                 length = 0.5 * float((windows.seconds * windows.there).max())

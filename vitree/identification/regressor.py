@@ -133,10 +133,13 @@ class TorqueRegressor:
 
 def free_directions(model: Model, q: np.ndarray) -> np.ndarray:
     """Return Z (n, nv, k), orthonormal velocities that the constraints of a model allow at q (n, nq)."""
-    n, nv = len(q), model.nv
     if not model.constraints:
-        return np.broadcast_to(np.eye(nv), (n, nv, nv))
-    Dh = model._constraint_rows(q)[1]
-    _, sizes, V = np.linalg.svd(Dh)
-    rank = int(np.median((sizes > 1e-8 * sizes[:, :1]).sum(1)))
-    return V[:, rank:].swapaxes(1, 2)
+        return np.broadcast_to(np.eye(model.nv), (len(q), model.nv, model.nv))
+    return allowed(model._constraint_rows(q)[1])
+
+
+def allowed(rows: np.ndarray) -> np.ndarray:
+    """Return Z (.., nv, k), orthonormal, with rows (.., m, nv) @ Z zero; k is that of most of the stack."""
+    _, sizes, V = np.linalg.svd(rows)
+    rank = int(np.median((sizes > 1e-8 * sizes[..., :1]).sum(-1))) if sizes.shape[-1] else 0
+    return V[..., rank:, :].swapaxes(-1, -2)
