@@ -43,7 +43,10 @@ PATIENCE, KINKS = 12, 1e-3
 
 @dataclass
 class Point:
-    """Parameters and starts, with residuals r (n, m), their slopes B (n, m, k) by the starts and A (n, m, p)."""
+    """Parameters and starts, with residuals r (n, m) and slopes: B (n, m, k) by starts, A (n, m, d) @ ways (d, p) by z.
+
+    Rows of ``ways`` are how changes of parameters show at all.
+    """
 
     z: np.ndarray
     model: Model
@@ -52,6 +55,7 @@ class Point:
     r: np.ndarray
     B: np.ndarray | None = None
     A: np.ndarray | None = None
+    ways: np.ndarray | None = None
 
     @property
     def cost(self) -> float:
@@ -160,7 +164,7 @@ class Fit:
     def linearised(self, at: Point) -> bool:
         """Enter the slopes of a point; return whether there are such."""
         if at.A is None or at.B is None:
-            at.A = self.by_parameters(at)
+            at.A, at.ways = self.by_parameters(at)
             at.r, at.B = self.with_slopes(at.model, at.q, at.v)
         return bool(np.isfinite(at.B).all())
 
@@ -217,8 +221,8 @@ class Fit:
 
     def step(self, at: Point, damping: float) -> tuple[np.ndarray, np.ndarray, float]:
         """Return a step of parameters (p,) and starts (n, k), and by how much it would lower the sum of squares."""
-        assert at.A is not None and at.B is not None
-        (_, rows, p), k = at.A.shape, at.B.shape[2]
+        assert at.A is not None and at.B is not None and at.ways is not None
+        (_, rows, d), k = at.A.shape, at.B.shape[2]
         size = np.linalg.norm(at.B, axis=1)
         size = np.maximum(size, 1e-8 * size.max(axis=1, initial=0.0)[:, None] + 1e-300)
         held = np.sqrt(damping) * size[:, None, :] * np.eye(k)
@@ -226,11 +230,12 @@ class Fit:
         both = np.concatenate((at.A, at.r[:, :, None]), axis=2)
         inner = Q[:, :rows].swapaxes(1, 2) @ both
         # P [A, r] of all windows as a triangle: with damped starts P has further rows, which Q has below
-        left = np.concatenate((both - Q[:, :rows] @ inner, -Q[:, rows:] @ inner), axis=1).reshape(-1, p + 1)
+        left = np.concatenate((both - Q[:, :rows] @ inner, -Q[:, rows:] @ inner), axis=1).reshape(-1, d + 1)
         triangle = np.linalg.qr(left, mode="r")
-        move = self._parameters(at, triangle[:p, :p], triangle[:p, p], damping)
-        starts = -np.linalg.solve(R, inner[:, :, p:] + inner[:, :, :p] @ move[:, None])[:, :, 0]
-        after = at.r + at.A @ move + (at.B @ starts[:, :, None])[:, :, 0]
+        move = self._parameters(at, triangle[:, :d] @ at.ways, triangle[:, d], damping)
+        change = at.ways @ move
+        starts = -np.linalg.solve(R, inner[:, :, d:] + inner[:, :, :d] @ change[:, None])[:, :, 0]
+        after = at.r + at.A @ change + (at.B @ starts[:, :, None])[:, :, 0]
         return move, starts, at.cost - float((after**2).sum())
 
     def _parameters(self, at: Point, J: np.ndarray, r: np.ndarray, damping: float) -> np.ndarray:
@@ -238,14 +243,16 @@ class Fit:
         what = self.parameters
         seen, size = self.seen(J)
         U, singular, V = np.linalg.svd(np.where(seen, J / size, 0.0))
-        told = singular > RANK * singular.max(initial=0.0)
-        rows = np.where(told[:, None], singular[:, None] * V, V)  # what is not told is held
-        aims = np.where(told, -(U.T @ r), 0.0)
+        p = len(V)
+        told = np.arange(p) < (singular > RANK * singular.max(initial=0.0)).sum()
+        rows, aims = V.copy(), np.zeros(p)  # what is not told is held
+        rows[told] *= singular[: told.sum(), None]
+        aims[told] = -(U.T @ r)[: told.sum()]
         units = np.where(seen, 1.0 / size, what.scale)  # in which columns have one length
         effect = what.scale / units
         strength = np.maximum(1.0, WEAK * effect[seen].max(initial=0.0) / effect)
         rows = np.concatenate((rows, np.sqrt(damping) * np.diag(strength)))
-        aims = np.concatenate((aims, np.zeros(len(r))))
+        aims = np.concatenate((aims, np.zeros(p)))
         low, high = (what.lower - at.z) / units, (what.upper - at.z) / units
         move = np.linalg.lstsq(rows, aims, rcond=None)[0]
         if (move < low).any() or (move > high).any():
@@ -269,10 +276,19 @@ class Fit:
         )  # fmt: skip
 
     def projected(self, at: Point) -> np.ndarray:
-        """Return P A (n, rows, p): what changes in the residuals where the starts are kept the best."""
+        """Return a triangle of P A (m, p): what changes in the residuals where the starts are kept the best."""
         self.linearised(at)
-        assert at.A is not None
-        return self.projection(at, at.A)
+        assert at.A is not None and at.ways is not None
+        triangle = np.linalg.qr(self.projection(at, at.A).reshape(-1, at.A.shape[2]), mode="r")
+        found: np.ndarray = triangle @ at.ways
+        return found
+
+    def gradient(self, at: Point, x: np.ndarray) -> np.ndarray:
+        """Return (P A)^T x (p,) of changes x (n, rows) of the residuals."""
+        assert at.A is not None and at.ways is not None
+        left = self.projection(at, x[:, :, None])[:, :, 0]
+        found: np.ndarray = at.ways.T @ np.einsum("nrd,nr->d", at.A, left)
+        return found
 
     def projection(self, at: Point, x: np.ndarray) -> np.ndarray:
         """Return x (n, rows, k) without what starts make up for."""
@@ -283,8 +299,8 @@ class Fit:
         found: np.ndarray = x - Q @ (Q.swapaxes(1, 2) @ x)
         return found
 
-    def by_parameters(self, at: Point) -> np.ndarray:
-        """Return the slopes (n, rows, p) of the residuals by parameters, at the starts as they are.
+    def by_parameters(self, at: Point) -> tuple[np.ndarray, np.ndarray]:
+        """Return slopes (n, rows, d) and ways (d, p), whose product is by parameters, at the starts as they are.
 
         Differences are taken along the directions that may show at all; others are exactly zero.
         """
@@ -308,8 +324,7 @@ class Fit:
                     time=float(self.windows.t[0]), residual=np.nan, iterations=self.evaluations,
                 )  # fmt: skip
             slopes[:, :, k] = (up - down) / (high - low)
-        found: np.ndarray = slopes @ (ways / what.scale)
-        return found
+        return slopes, ways / what.scale
 
     def by_record(self, r: np.ndarray) -> np.ndarray:
         """Return residuals (n, rows) as (n, K, columns)."""

@@ -289,12 +289,13 @@ def _result(fit: Fit, first: Point, best: Point, confidence: float, given: bool,
     """Return values with their intervals, directions that are not told, and warnings."""
     what, windows = fit.parameters, fit.windows
     labels, p = what.labels, len(what)
-    J = fit.projected(best).reshape(-1, p)
+    J = fit.projected(best)
     seen, size = fit.seen(J)
-    _, singular, V = np.linalg.svd(np.where(seen, np.linalg.qr(J, mode="r") / size, 0.0))
-    told = singular > RANK * singular[0] if singular[0] > 0 else np.zeros(p, bool)
+    _, singular, V = np.linalg.svd(np.where(seen, J / size, 0.0))
+    told = np.arange(p) < (singular > RANK * singular[0]).sum() if singular[0] > 0 else np.zeros(p, bool)
+    singular = singular[: told.sum()]
     variance = best.cost / fit.freedom
-    half = V[told].T / singular[told] / size[:, None]  # J^+ = half U^T, and cov = s^2 half half^T
+    half = V[told].T / singular / size[:, None]  # J^+ = half U^T, and cov = s^2 half half^T
     hidden = V[~told] / size  # (k, p) changes of z that leave no trace
     by_z = what.derivatives(best.z)
 
@@ -310,8 +311,7 @@ def _result(fit: Fit, first: Point, best: Point, confidence: float, given: bool,
     directions = named_directions(labels, hidden @ by_z.T, what.sizes)
     # the step: what a fit with half of it would find
     halved = fit.residuals(best.model, best.q[:, None], best.v[:, None], halves=2)[:, 0] - best.r
-    change = fit.projection(best, halved[:, :, None]).ravel()
-    moves = -half @ (half.T @ (J.T @ change)) if np.isfinite(change).all() else np.full(p, np.nan)
+    moves = -half @ (half.T @ fit.gradient(best, halved)) if np.isfinite(halved).all() else np.full(p, np.nan)
     shifts = by_z @ moves
     rms = float(np.sqrt(variance))
     deviation = np.array([*found.standard_errors.values()])
@@ -346,7 +346,7 @@ def _result(fit: Fit, first: Point, best: Point, confidence: float, given: bool,
         correlation=found.correlation,
         unidentifiable=directions,
         base=_base(what, best, estimates),
-        condition=float(singular[0] / singular[told][-1]) if told.any() else np.inf,
+        condition=float(singular[0] / singular[-1]) if told.any() else np.inf,
         initial=dict(zip(labels, what.values(first.z).tolist(), strict=True)),
         shifts=dict(zip(labels, shifts.tolist(), strict=True)),
         noise={name: x.copy() for name, x in fit.sigma.items()},

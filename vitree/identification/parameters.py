@@ -14,7 +14,7 @@ import numpy as np
 
 from vitree.arguments import Keywords, mapping, numbers_of, several
 from vitree.errors import InputError, UnknownNameError
-from vitree.identification.base_parameters import BaseParameters, base_parameters
+from vitree.identification.base import BaseParameters, base_parameters
 from vitree.identification.regressor import OF_JOINT, sliding, standard_parameters
 from vitree.model.model import Model
 from vitree.model.variants import OF_LINKS, OF_VELOCITIES, PARAMETERS
@@ -183,10 +183,14 @@ class Parameters:
         return found
 
     def base_derivatives(self, z: np.ndarray) -> np.ndarray:
-        """Return the derivatives (b, p) of :meth:`base_values`, by differences within the bounds."""
+        """Return the derivatives (b, p) of :meth:`base_values`; by differences but of whole inertias."""
         assert self.base is not None
-        slopes = np.empty((len(self.base), len(z)))
-        for k, step in enumerate(1e-6 * self.scale):
+        slopes = np.zeros((len(self.base), len(z)))
+        for link, at in self.inertial.items():
+            part, own = slice(at, at + TEN), TEN * self.native.link_names.index(link)
+            slopes[:, part] = self.base.matrix[:, own : own + TEN] @ log_cholesky_derivatives(z[part])
+        for k in np.flatnonzero(~self.curved & [one.kind in LINEAR for one in self.each]):
+            step = 1e-6 * self.scale[k]
             ends = np.clip(z[k] + step * np.array([1.0, -1.0]), self.lower[k], self.upper[k])
             up, down = (self.base_values(np.where(np.arange(len(z)) == k, end, z)) for end in ends)
             slopes[:, k] = (up - down) / (ends[0] - ends[1])

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import optimize, signal
 
 from vitree.errors import ModelError
-from vitree.identification.base_parameters import rows_of
+from vitree.identification.base import rows_of
 from vitree.identification.measured import Checked
 from vitree.identification.parameters import LINEAR, Parameters
 from vitree.identification.regressor import TorqueRegressor, free_directions, standard_parameters

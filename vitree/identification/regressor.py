@@ -82,6 +82,8 @@ class TorqueRegressor:
     def __init__(self, model: Model):
         self.model, full = model, model.full
         self.names = standard_names(model)
+        #: Speeds (nv of all joints) below which friction is linear [rad/s or m/s].
+        self.speed = np.where(full.dry_friction > 0, SLOW, full.flat.friction_velocity)
         # eleven possible bodies, whose ten differences from the first span all parameters
         mass, size = max(float(model.total_mass), 1e-3), 0.3
         self._bodies = [(mass, np.zeros(3), mass * size**2 * np.eye(3))]
@@ -106,20 +108,47 @@ class TorqueRegressor:
 
     def __call__(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         """Return Y (n, nv, p) at states q (n, nq), v (n, nv) and accelerations a (n, nv)."""
-        model, full = self.model, self.model.full
         parts = []
         for bodies in self._of_links:
             first = bodies[0].rnea(q, v, a)
             parts.append(np.stack([body.rnea(q, v, a) - first for body in bodies[1:]], axis=2) @ self._ways.T)
-        wide = model.expand_velocity(v)
-        speed = np.where(full.dry_friction > 0, SLOW, full.flat.friction_velocity)
-        frictions = wide / np.sqrt(wide**2 + speed**2)
-        parts += [self._at(wide, range(full.nv)), self._at(frictions, self._single)]
+        wide = self.model.expand_velocity(v)
+        rubbing = wide / np.sqrt(wide**2 + self.speed**2)
+        parts += [self._at(wide, range(wide.shape[1])), self._at(rubbing, self._single)]
         bare, *others = self._of_armature
         still = bare.rnea(q, v, a)
         rises = [(other.rnea(q, v, a) - still) / self._armature for other in others]
         parts.append(np.stack(rises, axis=2) if rises else np.zeros((*still.shape, 0)))
         return np.concatenate(parts, axis=2)
+
+    def gradient(
+        self, q: np.ndarray, v: np.ndarray, a: np.ndarray, weights: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the derivatives (n, nv) of the sum of weights (n, nv, p) times Y by displacements, v and a.
+
+        The model has no followers, and joints of one coordinate.
+        """
+        n, nv, _ = weights.shape
+        ends = np.cumsum([len(OF_LINK)] * len(self._of_links) + [nv, nv, nv])
+        *of_links, damping, friction, armature = np.split(weights, ends[:-1], axis=2)
+        out = (np.zeros((n, nv)), np.zeros((n, nv)), np.zeros((n, nv)))
+
+        def add(model: Model, forces: np.ndarray) -> None:
+            slopes = model.rnea_derivatives(q, v, a)
+            for total, matrix in zip(out, (slopes.by_q, slopes.by_v, slopes.by_a), strict=True):
+                total += np.einsum("nf,nfk->nk", forces, matrix)
+
+        for (first, *others), part in zip(self._of_links, of_links, strict=True):
+            of_bodies = part @ self._ways
+            if part.any():
+                add(first, -of_bodies.sum(axis=2))
+                for k, body in enumerate(others):
+                    add(body, of_bodies[:, :, k])
+        diagonal = np.arange(nv)
+        out[1][:] += damping[:, diagonal, diagonal]
+        out[1][:] += friction[:, diagonal, diagonal] * self.speed**2 / (v**2 + self.speed**2) ** 1.5
+        out[2][:] += armature[:, diagonal, diagonal]
+        return out
 
     def _at(self, rates: np.ndarray, which: Iterable[int]) -> np.ndarray:
         """Joint forces (n, nv, k) that rates (n, nv of all joints) of k coordinates give, each alone."""
