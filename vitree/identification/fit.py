@@ -215,7 +215,7 @@ class Fit:
             q, v = at.q, at.v
             if self.fit_starts:
                 q, v = (x[:, 0] for x in self.starts.moved(q, v, starts[:, None]))
-            return self.at(at.z + move, q, v)
+            return self.at(self.parameters.moved(at.z, move), q, v)
         except VitreeError:  # a start beyond what constraints allow
             return None
 

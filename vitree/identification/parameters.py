@@ -15,7 +15,7 @@ import numpy as np
 from vitree.arguments import Keywords, mapping, numbers_of, several
 from vitree.errors import InputError, UnknownNameError
 from vitree.identification.base import BaseParameters, base_parameters
-from vitree.identification.regressor import OF_JOINT, sliding, standard_parameters
+from vitree.identification.regressor import OF_JOINT, sliding, standard_names, standard_parameters
 from vitree.model.model import Model
 from vitree.model.variants import OF_LINKS, OF_VELOCITIES, PARAMETERS
 from vitree.spatial.pseudo_inertia import (
@@ -34,6 +34,8 @@ KINDS = (*PARAMETERS, INERTIAL)
 LINEAR = (*OF_LINKS, *OF_VELOCITIES, INERTIAL)
 #: Least singular value of a direction in which base parameters, each of length one, change.
 SHOWN = 1e-6
+#: Corrections of a step, at most and until base parameters are met to this share, and the farthest, in scales.
+CORRECTIONS, CORRECTED, FARTHEST = 10, 1e-9, 2.0
 
 #: Entries of what has several, by kind.
 ENTRIES: dict[str, dict[str, tuple[int, ...]]] = {
@@ -176,25 +178,85 @@ class Parameters:
         """The base parameters of the model; None if it has no regressor."""
         return None if hasattr(self.model, "native") else base_parameters(self.model)
 
+    @functools.cached_property
+    def _standard(self) -> tuple[np.ndarray, list[int]]:
+        """The standard parameters of the model, and which of them is each parameter of a joint, -1 of others."""
+        at = {name: k for k, name in enumerate(standard_names(self.native))}
+        part = {"dry_friction": "friction"}
+        places = [at.get(f"{self.native.v_names[one.index[0]]}.{part.get(one.kind, one.kind)}", -1)
+                  if one.kind in OF_VELOCITIES else -1 for one in self.each]  # fmt: skip
+        return standard_parameters(self.native), places
+
+    def standard(self, z: np.ndarray) -> np.ndarray:
+        """Return the standard parameters (P,) of coordinates z (p,); parameters of other kinds are in none of them."""
+        before, places = self._standard
+        out = before.copy()
+        changed: dict[str, dict[str, np.ndarray]] = {}
+        for one, place, value, start in zip(self.each, places, z.tolist(), self.start.tolist(), strict=True):
+            if place >= 0:
+                out[place] += value - start
+            elif one.kind in OF_LINKS and one.owner not in self.inertial:
+                arrays = changed.setdefault(one.owner, {kind: self._array(kind, one.owner) for kind in OF_LINKS})
+                arrays[one.kind][one.index] = value
+                if one.kind == "inertia":
+                    arrays[one.kind][one.index[::-1]] = value
+        for link, arrays in changed.items():
+            out[self._own(link)] = inertial_parameters(*arrays.values())
+        for link, at in self.inertial.items():
+            out[self._own(link)] = of_log_cholesky(z[at : at + TEN])
+        return out
+
+    def _own(self, link: str) -> slice:
+        at = TEN * self.native.link_names.index(link)
+        return slice(at, at + TEN)
+
+    def standard_derivatives(self, z: np.ndarray) -> np.ndarray:
+        """Return the derivatives (P, p) of :meth:`standard`."""
+        before, places = self._standard
+        out = np.zeros((len(before), len(z)))
+        for link, at in self.inertial.items():
+            out[self._own(link), at : at + TEN] = log_cholesky_derivatives(z[at : at + TEN])
+        for k, one in enumerate(self.each):
+            if places[k] >= 0:
+                out[places[k], k] = 1.0
+            elif one.kind in OF_LINKS and one.owner not in self.inertial:  # quadratic, and cubic in mass and COM
+                step = 1e-4 * self.scale[k] * np.eye(len(z))[k]
+                out[:, k] = (self.standard(z + step) - self.standard(z - step)) / (2 * step[k])
+        return out
+
     def base_values(self, z: np.ndarray) -> np.ndarray:
         """Return the base parameters (b,) of coordinates z (p,)."""
         assert self.base is not None
-        found: np.ndarray = self.base.matrix @ standard_parameters(self.model_with(z))
+        found: np.ndarray = self.base.matrix @ self.standard(z)
         return found
 
     def base_derivatives(self, z: np.ndarray) -> np.ndarray:
-        """Return the derivatives (b, p) of :meth:`base_values`; by differences but of whole inertias."""
+        """Return the derivatives (b, p) of :meth:`base_values`."""
         assert self.base is not None
-        slopes = np.zeros((len(self.base), len(z)))
-        for link, at in self.inertial.items():
-            part, own = slice(at, at + TEN), TEN * self.native.link_names.index(link)
-            slopes[:, part] = self.base.matrix[:, own : own + TEN] @ log_cholesky_derivatives(z[part])
-        for k in np.flatnonzero(~self.curved & [one.kind in LINEAR for one in self.each]):
-            step = 1e-6 * self.scale[k]
-            ends = np.clip(z[k] + step * np.array([1.0, -1.0]), self.lower[k], self.upper[k])
-            up, down = (self.base_values(np.where(np.arange(len(z)) == k, end, z)) for end in ends)
-            slopes[:, k] = (up - down) / (ends[0] - ends[1])
-        return slopes
+        found: np.ndarray = self.base.matrix @ self.standard_derivatives(z)
+        return found
+
+    def moved(self, z: np.ndarray, move: np.ndarray) -> np.ndarray:
+        """Return coordinates (p,) beside z + move at which base parameters are what their derivatives at z tell.
+
+        Runs show base parameters, some of them with a hundred times the precision of others, and these are curved
+        functions of coordinates of whole inertias: a long step along what is shown poorly would spoil the others.
+        """
+        start: np.ndarray = z + move
+        if self.base is None or not self.inertial:
+            return start
+        slopes = self.base_derivatives(z)
+        goal, size = self.base_values(z) + slopes @ move, np.linalg.norm(slopes * self.scale, axis=1)
+        rows, found = size > 0, start
+        for _ in range(CORRECTIONS):
+            left = (goal - self.base_values(found))[rows] / size[rows]
+            if np.abs(left).max(initial=0.0) < CORRECTED:
+                return found
+            weighted = (self.base_derivatives(found) * self.curved * self.scale)[rows] / size[rows, None]
+            found = found + self.scale * (np.linalg.pinv(weighted, rcond=SHOWN) @ left)
+            if not np.abs((found - start) / self.scale).max() < FARTHEST:
+                break
+        return start  # no body has such parameters
 
     def directions(self, z: np.ndarray) -> np.ndarray:
         """Return orthonormal changes of z in shares of scales, (d, p), that may show in a run.

@@ -13,11 +13,10 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import optimize, signal
 
-from vitree.errors import ModelError
 from vitree.identification.base import rows_of
 from vitree.identification.measured import Checked
 from vitree.identification.parameters import LINEAR, Parameters
-from vitree.identification.regressor import TorqueRegressor, free_directions, standard_parameters
+from vitree.identification.regressor import TorqueRegressor, free_directions
 from vitree.model.model import Model
 
 #: Frequencies above which records are filtered out [Hz]; which one is best depends on motion and noise.
@@ -89,13 +88,12 @@ def _fitted(what: Parameters, Y: np.ndarray, tau: np.ndarray) -> np.ndarray | No
     triangle = np.linalg.qr(rows, mode="r")
 
     def residual(z: np.ndarray) -> np.ndarray:
-        try:
-            parameters = standard_parameters(what.model_with(z))
-        except ModelError:
-            return np.full(len(triangle) + len(z), 1e9)
-        return np.concatenate((triangle @ np.append(parameters, -1.0), STAY * (z - what.start) / what.scale))
+        return np.concatenate((triangle @ np.append(what.standard(z), -1.0), STAY * (z - what.start) / what.scale))
+
+    def slopes(z: np.ndarray) -> np.ndarray:
+        return np.concatenate((triangle[:, :-1] @ what.standard_derivatives(z), np.diag(STAY / what.scale)))
 
     low, high = what.lower, what.upper
     inside = np.clip(what.start, low + 1e-9 * what.scale, np.maximum(high - 1e-9 * what.scale, low + 1e-9 * what.scale))
-    found = optimize.least_squares(residual, inside, bounds=(low, high), x_scale=what.scale, max_nfev=50)
+    found = optimize.least_squares(residual, inside, slopes, bounds=(low, high), x_scale=what.scale, max_nfev=50)
     return found.x if np.isfinite(found.x).all() else None
