@@ -163,7 +163,8 @@ def of_rows(model: Model, rows: np.ndarray) -> BaseParameters:
     sizes = np.linalg.norm(rows, axis=0)
     shown = sizes > NOTHING * sizes.max(initial=0.0)
     directions = rows / np.where(shown, sizes, 1.0)
-    basis, kept = np.empty((rows.shape[0], 0)), []
+    basis = np.empty((rows.shape[0], 0))
+    kept: list[int] = []
     for k in [k for k in _order(names) if shown[k]]:
         left = directions[:, k]
         for _ in range(2):  # twice is enough

@@ -213,9 +213,10 @@ class _Design:
         q, v, a = (of @ rows for of in maps)
         return q, v, a
 
-    def back(self, by: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
+    def back(self, by: tuple[np.ndarray, ...]) -> np.ndarray:
         """Return derivatives by coefficients from those by q, v and a (n, nv)."""
-        return sum(part.T @ of for part, of in zip(by, self.maps, strict=True)).ravel()  # type: ignore[union-attr]
+        found: np.ndarray = np.add.reduce([part.T @ of for part, of in zip(by, self.maps, strict=True)]).ravel()
+        return found
 
     # ---- what is optimised ----------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from vitree.arguments import Keywords
 from vitree.errors import ConvergenceError, ModelError, VitreeError
 from vitree.identification.measured import Windows
 from vitree.identification.parameters import Parameters
+from vitree.identification.regressor import triangle_of
 from vitree.identification.starts import Starts, displacements
 from vitree.model.model import Model
 from vitree.run.controller import Control
@@ -231,7 +232,7 @@ class Fit:
         inner = Q[:, :rows].swapaxes(1, 2) @ both
         # P [A, r] of all windows as a triangle: with damped starts P has further rows, which Q has below
         left = np.concatenate((both - Q[:, :rows] @ inner, -Q[:, rows:] @ inner), axis=1).reshape(-1, d + 1)
-        triangle = np.linalg.qr(left, mode="r")
+        triangle = triangle_of(left)
         move = self._parameters(at, triangle[:, :d] @ at.ways, triangle[:, d], damping)
         change = at.ways @ move
         starts = -np.linalg.solve(R, inner[:, :, d:] + inner[:, :, :d] @ change[:, None])[:, :, 0]
@@ -258,7 +259,8 @@ class Fit:
         if (move < low).any() or (move > high).any():
             high = np.maximum(high, low + 1e-12)
             move = optimize.lsq_linear(rows, aims, (low, high), method="bvls").x
-        return np.clip(at.z + units * move, what.lower, what.upper) - at.z
+        found: np.ndarray = np.clip(at.z + units * move, what.lower, what.upper) - at.z
+        return found
 
     def seen(self, J: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return which parameters do something (p,), and the norms (p,) of their columns of J, 1 of the others."""
@@ -279,8 +281,7 @@ class Fit:
         """Return a triangle of P A (m, p): what changes in the residuals where the starts are kept the best."""
         self.linearised(at)
         assert at.A is not None and at.ways is not None
-        triangle = np.linalg.qr(self.projection(at, at.A).reshape(-1, at.A.shape[2]), mode="r")
-        found: np.ndarray = triangle @ at.ways
+        found: np.ndarray = triangle_of(self.projection(at, at.A).reshape(-1, at.A.shape[2])) @ at.ways
         return found
 
     def gradient(self, at: Point, x: np.ndarray) -> np.ndarray:

@@ -66,7 +66,7 @@ class Measurement:
         below = np.clip(np.searchsorted(t, times, side="right") - 1, 0, len(t) - 2)
         share = np.clip((times - t[below]) / (t[below + 1] - t[below]), 0.0, 1.0)
         moves = np.array([model.difference(a, b) for a, b in zip(q[below], q[below + 1], strict=True)])
-        changed = {
+        changed: dict[str, np.ndarray | None] = {
             "q": np.array([model.integrate(a, move) for a, move in zip(q[below], share[:, None] * moves, strict=True)]),
             "v": None if v is None else v[below] + share[:, None] * (v[below + 1] - v[below]),
         }
@@ -82,7 +82,7 @@ class Measurement:
                 total = np.concatenate((np.zeros((1, size)), np.cumsum(rows * np.diff(t)[:, None], axis=0)))
                 at = total[below] + share[:, None] * (total[below + 1] - total[below])
                 changed[name] = np.diff(at, axis=0) / step
-        return Measurement(step * np.arange(count + 1), **changed)
+        return Measurement(step * np.arange(count + 1), **changed)  # type: ignore[arg-type]  # q is there
 
 
 @dataclass(frozen=True, eq=False)

@@ -201,7 +201,7 @@ class Parameters:
                 if one.kind == "inertia":
                     arrays[one.kind][one.index[::-1]] = value
         for link, arrays in changed.items():
-            out[self._own(link)] = inertial_parameters(*arrays.values())
+            out[self._own(link)] = inertial_parameters(float(arrays["mass"]), arrays["com"], arrays["inertia"])
         for link, at in self.inertial.items():
             out[self._own(link)] = of_log_cholesky(z[at : at + TEN])
         return out
@@ -288,7 +288,7 @@ class Parameters:
         changed: Keywords = {kind: arrays.get("", arrays) for kind, arrays in given.items()}
         return self.model.with_parameters(**changed)
 
-    def _whole(self, name: object, found: dict[str, Parameter], limits: dict[tuple[str, str], object]) -> None:
+    def _whole(self, name: object, found: dict[str, Parameter], limits: Mapping[tuple[str, str], object]) -> None:
         """Enter the ten parameters of a link whose whole inertia is fitted."""
         if not isinstance(name, str) or name not in self.native.link_names:
             raise UnknownNameError("link", name, self.native.link_names)
@@ -314,7 +314,8 @@ class Parameters:
             )
 
     def _inertial_parameters(self, link: str) -> np.ndarray:
-        return inertial_parameters(*(self._array(kind, link) for kind in OF_LINKS))
+        mass, com, inertia = (self._array(kind, link) for kind in OF_LINKS)
+        return inertial_parameters(float(mass), com, inertia)
 
     def _array(self, kind: str, owner: str) -> np.ndarray:
         """The numbers that the model has."""

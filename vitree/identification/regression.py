@@ -16,7 +16,7 @@ from scipy import optimize, signal
 from vitree.identification.base import rows_of
 from vitree.identification.measured import Checked
 from vitree.identification.parameters import LINEAR, Parameters
-from vitree.identification.regressor import TorqueRegressor, free_directions
+from vitree.identification.regressor import TorqueRegressor, free_directions, triangle_of
 from vitree.model.model import Model
 
 #: Frequencies above which records are filtered out [Hz]; which one is best depends on motion and noise.
@@ -85,7 +85,7 @@ def _fitted(what: Parameters, Y: np.ndarray, tau: np.ndarray) -> np.ndarray | No
     free = np.linalg.lstsq(Y.reshape(n * k, p), tau.ravel(), rcond=1e-8)[0]
     noise = np.maximum(np.sqrt(((tau - Y @ free) ** 2).mean(0)), 1e-6 * np.sqrt((tau**2).mean()) + 1e-12)
     rows = np.column_stack(((Y / noise[:, None]).reshape(n * k, p), (tau / noise).ravel()))
-    triangle = np.linalg.qr(rows, mode="r")
+    triangle = triangle_of(rows)
 
     def residual(z: np.ndarray) -> np.ndarray:
         return np.concatenate((triangle @ np.append(what.standard(z), -1.0), STAY * (z - what.start) / what.scale))

@@ -167,6 +167,11 @@ def free_directions(model: Model, q: np.ndarray) -> np.ndarray:
     return allowed(model._constraint_rows(q)[1])
 
 
+def triangle_of(rows: np.ndarray) -> np.ndarray:
+    """Return R (min(m, p), p) of rows (m, p) = Q R, which has their sums of squares."""
+    return np.asarray(np.linalg.qr(rows, mode="r"))
+
+
 def allowed(rows: np.ndarray) -> np.ndarray:
     """Return Z (.., nv, k), orthonormal, with rows (.., m, nv) @ Z zero; k is that of most of the stack."""
     _, sizes, V = np.linalg.svd(rows)
