@@ -122,12 +122,13 @@ def draw(path: str, runs: list, models: dict, which: int, replays: dict) -> None
     colours = {"laboratory": "C1", "identified": "C0"}
     for joint, row in enumerate(axes):
         for name, model in models.items():
-            guess, truth = predicted(model, runs[which], every=1.0)
+            guess, _ = predicted(model, runs[which], every=1.0)
             for k in range(4):
                 t = k + DT * np.arange(guess.shape[1])
-                row[0].plot(t, truth[k, :, joint], "k", lw=0.8, label=None if k or name in colours else "recorded")
-                row[0].plot(t, guess[k, :, joint], colours[name], label=name if k == 0 else None)
+                row[0].plot(t, guess[k, :, joint], colours[name], label=None if k else name)
             row[1].plot(DT * np.arange(len(replays[name])), replays[name][:, joint], colours[name])
+        seen = slice(0, round(4 / DT))
+        row[0].plot(runs[which].t[seen], runs[which].q[seen, joint], "k", lw=0.8, label="recorded")
         row[1].plot(runs[7].t, runs[7].q[:, joint], "k", lw=0.8)
         row[1].set_ylim(runs[7].q[:, joint].min() - 1.5, runs[7].q[:, joint].max() + 1.5)
         row[0].set_ylabel(f"{('shoulder', 'elbow')[joint]} [rad]")
@@ -136,7 +137,7 @@ def draw(path: str, runs: list, models: dict, which: int, replays: dict) -> None
     axes[0, 0].legend(fontsize=8, loc="upper right")
     for axis in axes[1]:
         axis.set_xlabel("t [s]")
-    figure.savefig(path, dpi=110)
+    figure.savefig(path, dpi=100)
     print("written:", path)
 
 

@@ -61,17 +61,20 @@ def identify(
 
     Least squares of what simulations leave of the measured configurations, and of the velocities where they are
     measured, each divided by its noise. Runs are cut into windows. The state where a window starts is fitted, too, so
-    its noise makes no bias.
+    its noise makes no bias. Where joint forces were measured, the search starts from a regression of them, so the
+    numbers of the model may be rough.
 
     Parameters
     ----------
     model : Model
-        Its numbers are where the search starts.
+        Its numbers are where the search starts, if no regression is better. Constraints hold; contacts that are closed
+        where a window starts stay so there. Without wheels, ropes, limits that act and prescribed joints.
     parameters : mapping of kind to names
         What is fitted: ``{"mass": ["link1"], "damping": ["hinge1"]}``. The kinds are those of
-        :meth:`Model.with_parameters`. Names are of links for mass, com and inertia, of joints for damping, friction,
-        dry_friction and armature, of driven joints for gains; "x", "y" and "z" for gravity. ``"link1.x"`` is one
-        entry of a com, ``"link1.xy"`` of an inertia, ``"hinge1.kp"`` or ``"hinge1.kd"`` one gain.
+        :meth:`Model.with_parameters`, and "inertial": mass, com and inertia of a link together, of which only those
+        are tried that a body can have. Names are of links for inertial, mass, com and inertia, of joints for damping,
+        friction, dry_friction and armature, of driven joints for gains; "x", "y" and "z" for gravity. ``"link1.x"`` is
+        one entry of a com, ``"link1.xy"`` of an inertia, ``"hinge1.kp"`` or ``"hinge1.kd"`` one gain.
     runs : Measurement, Trajectory, or a sequence of them
         What was recorded. A Trajectory is one that nothing drove: put others into a :class:`Measurement` with torque,
         inputs or targets.
@@ -92,7 +95,8 @@ def identify(
     confidence : float [-]
         Share of the intervals.
     tolerance : float [-]
-        The search ends when a correction changes the sum of squares by a smaller share.
+        The search ends when a correction changes the sum of squares by a smaller share. Where joints stick, it ends
+        when twelve trials together change it by less than 0.1 %.
     evaluations : int
         Most sets of values to try.
     threads : int, optional
@@ -110,13 +114,16 @@ def identify(
     ------
     InputError, UnknownNameError
         If an argument is wrong; the text says which, and what is accepted.
+    ModelError
+        If a link whose whole inertia is fitted starts without a mass or an inertia.
     ConvergenceError
         If simulations fail, or the search does not end.
 
     References
     ----------
-    Bock 1983, "Recent advances in parameter identification techniques for O.D.E.", multiple shooting; Golub & Pereyra
-    1973, "The differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate".
+    Bock 1983, "Recent advances in parameter identification techniques for O.D.E.", multiple shooting; Rucker & Wensing
+    2022, "Smooth parameterization of rigid-body inertia"; Gautier 1991, "Numerical calculation of the base inertial
+    parameters of robots".
     """
     began = time.perf_counter()
     _require(model)
