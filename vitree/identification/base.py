@@ -43,7 +43,7 @@ class BaseParameters:
     standard : tuple of str
         Names (p,) of the standard parameters: mass, first moments and inertia about the link's frame of each link,
         damping, friction and armature of each joint coordinate.
-    matrix : (b, p) array
+    matrix : (b, p) array [units as of base parameters, per those of standard parameters]
         Base parameters are ``matrix @ standard parameters``.
     columns : (b,) array of int
         Which columns of the regressor of the standard parameters are that of the base parameters.
@@ -75,7 +75,15 @@ class BaseParameters:
     def values(self, model: Model) -> dict[str, float]:
         """Return the base parameters of a model by name [units as in ``units``].
 
-        Raises an InputError if its links and joints have other names.
+        Parameters
+        ----------
+        model : Model
+            With the links and joints of the model that these base parameters are of.
+
+        Raises
+        ------
+        InputError
+            If its links or joints have other names.
         """
         if standard_names(require_native(model)) != self.standard:
             raise InputError(f'"{model.name}" has other links or joints than the model of these base parameters')

@@ -52,7 +52,17 @@ class Measurement:
         Configurations are interpolated along geodesics, velocities linearly, and what drove the run is averaged over
         each new interval. The times begin at zero, and what does not fill an interval at the end is left out.
 
-        Raises an InputError if an array is wrong, or the run is shorter than two intervals.
+        Parameters
+        ----------
+        model : Model
+            Whose run it is.
+        dt : float [s]
+            The new interval.
+
+        Raises
+        ------
+        InputError
+            If an array is wrong, or the run is shorter than two intervals.
         """
         of_kind(model, Model, "model", "a vitree Model")
         if not 0 < (step := real(dt)) < np.inf:
