@@ -5,12 +5,14 @@
 "map" is all columns of A and of the derivative by torque, as ``run.linearize()`` makes them; "kernels" is the compiled
 part of that; "gradient" is that of a number by all states, torques and 50 parameters, by one sweep back. trep 1.0.3
 takes 454 us for the first derivatives of a step of the pendulum of 20 links (recorded on another machine). All take
-turns, and the least of many turns counts.
+turns, and the least of many turns counts. Then the same of a G1 and a quadruped that stand, held by drives.
 """
 
 from __future__ import annotations
 
 import argparse
+import pathlib
+import sys
 
 import numpy as np
 import peers
@@ -34,6 +36,20 @@ def pinocchio_call(text: str, free: bool, q: np.ndarray):
     data, v = model.createData(), np.zeros(model.nv)
     at = pin.integrate(model, pin.neutral(model), np.full(model.nv, 0.1))
     return lambda: pin.computeABADerivatives(model, data, at, v, v)
+
+
+def standing() -> dict[str, tuple[vt.Model, np.ndarray, np.ndarray]]:
+    """Robots that stand, held by drives: models, starts and targets."""
+    sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "examples"))
+    import stand_ins
+    from contact_problems import marcher
+
+    humanoid, q, march = marcher()
+    found = {"g1 on eight points": (humanoid, q, np.array(march(0.0, None, None)))}
+    quadruped = stand_ins.quadruped(vt.Ground(friction=0.8)).with_drives({"*": (500, 10)})
+    q = vt.place_on_ground(quadruped, quadruped.start)
+    targets = [float(q[quadruped.joint(drive.joint).q_slice][0]) for drive in quadruped.drives]
+    return found | {"quadruped on four spheres": (quadruped, q, np.array(targets))}
 
 
 def main() -> None:
@@ -67,6 +83,14 @@ def main() -> None:
                 run = vt.simulate(model, q, v, duration=steps * 0.005, dt=0.005, method=method)
             cells = "".join(f"{us:10.1f} ({us / least[0]:5.1f})" for us in least[1:])
             print(f"{name + ', ' + method:24s}{least[0]:10.1f}{cells}")
+    for name, (model, q, inputs) in standing().items():
+        for dt in (0.002, 0.005):
+            least = np.full(2, np.inf)
+            for _ in range(rounds):
+                run = vt.simulate(model, q, duration=(steps + 100) * dt, dt=dt, control=vt.Control(inputs=inputs))
+                found = run.seconds / (steps + 100) * 1e6, peers.best_of(run.linearize, steps + 100, 1)
+                least = np.minimum(least, found)
+            print(f"{name}, dt {dt:g}: a step {least[0]:.1f}, its map {least[1]:.0f} ({least[1] / least[0]:.1f})")
 
 
 if __name__ == "__main__":

@@ -1,16 +1,25 @@
 """Trajectory optimisation by vt.control.optimize_motion: the time to the optimum, and what an iteration takes.
 
-    python benchmarks/trajectory_optimization.py [--smoke]
+    python benchmarks/trajectory_optimization.py [--smoke] [--peer PYTHON]
 
 A pole on a cart swings up in two seconds. An acrobot, a double pendulum with one motor at its elbow, does in four. A
 Panda takes its hand to a pose in one (the package example-robot-data). "us a step" is the time over the iterations and
 over the steps of the motion. trep 1.0.3 takes 7.6 s for a swing-up of a pole on a cart of 1000 steps (recorded on
 another machine). The least of several runs counts.
+
+With ``--peer`` the interpreter of an environment that has crocoddyl, which needs another Pinocchio than the one here:
+the same problems by both, costs without velocities. A UR5 takes its flange to a point, a quadrotor with four rotors
+flies to one, and a pole on a cart is kept upright by one iteration of its last motion (a receding horizon of 50 steps).
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
 import time
 from collections.abc import Callable
 
@@ -18,9 +27,23 @@ import numpy as np
 import peers
 
 import vitree as vt
-from vitree.control import FrameCost, QuadraticCost, ShootingSolution, optimize_motion
+from vitree.control import FrameCost, QuadraticCost, Search, ShootingSolution, optimize_motion
 
 ROUNDS = 5
+#: Robots of both programs: [m] where the rotors of the quadrotor are.
+ARMS = [[0.2, 0.0, 0.0], [0.0, 0.2, 0.0], [-0.2, 0.0, 0.0], [0.0, -0.2, 0.0]]
+INERTIAL = '<inertial><mass value="{}"/><inertia ixx="{}" iyy="{}" izz="{}" ixy="0" ixz="0" iyz="0"/></inertial>'
+QUADROTOR = f'<robot name="quadrotor"><link name="hull">{INERTIAL.format(1.5, 0.029, 0.029, 0.055)}</link>' + "".join(
+    f'<link name="rotor{k}"/><joint name="mount{k}" type="fixed"><parent link="hull"/><child link="rotor{k}"/>'
+    f'<origin xyz="{arm[0]} {arm[1]} {arm[2]}"/></joint>' for k, arm in enumerate(ARMS)) + "</robot>"  # fmt: skip
+CART_POLE = (
+    f'<robot name="cart-pole"><link name="rail"/><link name="cart">{INERTIAL.format(1.0, 0.1, 0.1, 0.1)}</link>'
+    '<link name="pole"><inertial><origin xyz="0 0 0.5"/><mass value="0.3"/><inertia ixx="0.01" iyy="0.01" izz="0.001" '
+    'ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="slide" type="prismatic"><parent link="rail"/><child '
+    'link="cart"/><axis xyz="0 1 0"/><limit lower="-9" upper="9" effort="99" velocity="99"/></joint><joint name='
+    '"swing" type="revolute"><parent link="cart"/><child link="pole"/><axis xyz="1 0 0"/><limit lower="-9" upper="9" '
+    'effort="99" velocity="99"/></joint></robot>'
+)
 
 
 def cart_pole(steps: int) -> ShootingSolution:
@@ -51,10 +74,83 @@ def panda(steps: int) -> ShootingSolution:
     return optimize_motion(model, start, duration=1.0, dt=dt, costs=[rest, reach], control=-model.passive_force(start))
 
 
+def problems() -> dict[str, dict]:
+    """The problems of both programs, in plain numbers; weights of positions, and coordinates as Pinocchio has them."""
+    arm = np.array([0.0, -1.0, 1.2, -1.0, -1.5, 0.0])
+    model = vt.load_urdf(vt.find_robot("ur5"))
+    point = model.frame_pose("tool0", arm)[:3, 3] + [0.2, 0.2, -0.1]
+    hold = -model.passive_force(arm)
+    reach = {
+        "urdf": vt.find_robot("ur5").read_text(), "q0": arm, "goal": arm, "Q": np.full(6, 1e-4), "Q_end": np.zeros(6),
+        "R": np.full(6, 1e-5), "goal_u": np.zeros(6), "frame": "tool0", "point": point, "weight": 0.01,
+        "weight_end": 1e3, "dt": 0.01, "steps": 100, "guess": hold, "most": 200, "thrusters": [],
+    }  # fmt: skip
+    quarter = 1.5 * 9.81 / 4
+    fly = {
+        "urdf": QUADROTOR, "q0": np.r_[np.zeros(6), 1.0], "goal": np.r_[1.0, 0.5, 0.5, 0, 0, 0, 1],
+        "Q": 0.03 * np.r_[np.ones(3), 0.1 * np.ones(3)], "Q_end": np.r_[100 * np.ones(3), 10 * np.ones(3)],
+        "R": 0.03 * np.full(4, 0.1), "goal_u": np.full(4, quarter), "dt": 0.03, "steps": 33,
+        "guess": np.full(4, quarter), "most": 100, "thrusters": ARMS,
+    }  # fmt: skip
+    upright = {
+        "urdf": CART_POLE, "q0": np.array([0.0, 0.3]), "goal": np.zeros(2), "Q": 0.02 * np.ones(2),
+        "Q_end": 10 * np.ones(2), "R": 0.02 * np.array([0.01, 1e4]), "goal_u": np.zeros(2), "dt": 0.02, "steps": 50,
+        "guess": np.zeros(2), "most": 1, "thrusters": [],
+    }  # fmt: skip
+    found = {"UR5": reach, "quadrotor": fly, "cart-pole, one iteration": upright}
+    for each in found.values():
+        each["free"] = each is fly
+    return found
+
+
+def beside_peer(python: str) -> None:
+    """Print the times of both programs."""
+    given = problems()
+    with tempfile.TemporaryDirectory() as place:
+        path = pathlib.Path(place, "problems.json")
+        path.write_text(json.dumps(given, default=np.ndarray.tolist))
+        script = pathlib.Path(__file__).with_name("crocoddyl_searches.py")
+        environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+        said = subprocess.run([python, str(script), str(path)], capture_output=True, text=True, check=True,
+                              env=environment)  # fmt: skip
+    theirs = json.loads(said.stdout.splitlines()[-1])
+    for name, each in given.items():
+        if each["free"]:
+            tree = vt.read_urdf(each["urdf"], base="free")
+            for k in range(4):
+                tree.load(vt.Wrench(f"rotor{k}", force=(0, 0, f"u{k}"), axes="local"))
+            model, control, acts = tree.compile(), {"inputs": each["guess"]}, [f"u{k}" for k in range(4)]
+        else:
+            model, control, acts = vt.load_urdf(each["urdf"]), each["guess"], None
+        nv = model.nv
+        cost = QuadraticCost(each["goal"], Q=np.r_[each["Q"], np.zeros(nv)], R=each["R"],
+                             Q_end=np.r_[each["Q_end"], np.zeros(nv)], goal_u=each["goal_u"])  # fmt: skip
+        costs = [cost]
+        if "frame" in each:
+            costs.append(FrameCost(each["frame"], each["point"], weight=each["weight"], weight_end=each["weight_end"]))
+        search = Search(model, duration=each["steps"] * each["dt"], dt=each["dt"], costs=costs, actuators=acts)
+        least = np.inf
+        for _ in range(2 * ROUNDS):
+            began = time.perf_counter()
+            plan = search.solve(each["q0"], control=control, max_iterations=each["most"])
+            least = min(least, 1e3 * (time.perf_counter() - began))
+        print(f"{name}: vitree {least:.2f} ms, {len(plan.costs) - 1} iterations, cost {plan.cost:.6g}")
+        for key in (key for key in theirs if key.startswith(name)):
+            took, iterations, value = theirs[key]
+            print(f"    {key.split(', ')[-1]} {took:.2f} ms, {iterations} iterations, cost {value:.6g}; "
+                  f"share {least / took:.2f}")  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smoke", action="store_true", help="only see that it runs")
-    smoke = parser.parse_args().smoke
+    parser.add_argument("--peer", metavar="PYTHON", help="an interpreter that has crocoddyl")
+    given = parser.parse_args()
+    smoke = given.smoke
+    if given.peer:
+        print(peers.machine())
+        beside_peer(given.peer)
+        return
     cases: list[tuple[Callable[[int], ShootingSolution], int]]
     cases = [(cart_pole, 50)] if smoke else [(cart_pole, 1000), (cart_pole, 100), (acrobot, 400), (panda, 100)]
     print(peers.machine())

@@ -6,7 +6,7 @@ from typing import Any
 
 import vitree as vt
 from vitree.control import ProjectionNewton, QuadraticCost, ShootingSolution, optimize_motion
-from vitree.control.shooting_problem import ShootingProblem
+from vitree.control.shooting_problem import ShootingProblem, guess_parts
 
 COST = "goal", "Q", "R", "Q_end", "goal_p", "goal_u"
 CONTROL = "torque", "inputs", "prescribed"
@@ -32,6 +32,7 @@ def projection_newton(model: vt.Model, q0=None, v0=None, **task) -> ShootingSolu
 
 def shooting_problem(model: vt.Model, q0=None, v0=None, **task) -> ShootingProblem:
     given = sorted_out(task)
-    keywords = {name: given.pop(name) for name in ("actuators", "limits", "control", "method") if name in given}
-    duration, dt, costs = given.pop("duration"), given.pop("dt"), given.pop("costs")
-    return ShootingProblem(model, q0, v0, duration, dt, costs, options=given, **keywords)
+    keywords = {name: given.pop(name) for name in ("actuators", "limits", "method") if name in given}
+    duration, dt, costs, control = (given.pop(name) for name in ("duration", "dt", "costs", "control"))
+    prescribed = guess_parts(control)[2]
+    return ShootingProblem(model, q0, v0, duration, dt, costs, prescribed=prescribed, options=given, **keywords)

@@ -251,15 +251,10 @@ def test_wrong_arguments_are_told(wrong, text):
             search(cart_pole(), [0.0, np.pi], **{**task, **wrong})
 
 
-def test_a_name_of_two_things_and_contacts_are_refused():
+def test_a_name_of_two_things_is_refused():
     tree = vt.Tree("twice")
     tree.world.add(vt.rx("turn"), vt.tz(-1.0), vt.body("link", 1.0))
     tree.load(vt.JointForce("turn", "turn"))
     task = {"duration": 0.1, "dt": 0.01, "goal": [0.5], "Q": 1.0, "R": 1.0}
     with pytest.raises(vt.InputError, match="a joint and an input"):
         ilqr(tree.compile(), actuators=["turn"], **task)
-    tree = vt.Tree("bounded")
-    tree.world.add(vt.rx("turn", lower=-1.0, upper=1.0), vt.tz(-1.0), vt.body("link", 1.0))
-    tree.limits = "enforce"
-    with pytest.raises(vt.ModelError, match="contacts"):
-        ilqr(tree.compile(), **task)

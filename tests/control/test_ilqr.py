@@ -314,12 +314,14 @@ def test_regularisation_follows_the_quadratic_schedule():
 
     search = object.__new__(iterative.IterativeLQR)
     search.regularisation, search.factor, search.at, search.costs = 0.0, 1.0, SimpleNamespace(cost=1.0), []
-    search.curved, search.bent, search.expansion, search.last = False, None, (), SimpleNamespace(k=None, K=None)
+    search.curved, search.bent, search._expansion, search.last = False, None, (), SimpleNamespace(k=None, K=None)
+    search.slow = False
     least, most, factor = iterative.LEAST, iterative.MOST, iterative.FACTOR
 
     def succeed(gain):
         found = SimpleNamespace(cost=search.at.cost - gain)
-        search.problem = SimpleNamespace(bends=False, corrected=lambda *of: found, expand=lambda found: ())
+        search.problem = SimpleNamespace(bends=False, corrected=lambda *of: found, expand=lambda found: (),
+                                         bent=lambda *of: (), model=SimpleNamespace(nv=1))  # fmt: skip
         search._back = lambda *of: (-gain, 0.0)
         assert search.improve(1e-12) is None and search.at is found
 

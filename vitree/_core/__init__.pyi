@@ -68,13 +68,15 @@ class Stepper(Field):
     def keep_stages(self, rows: np.ndarray) -> None: ...
     def momentum_between(self, t: float, q: np.ndarray, q2: np.ndarray) -> np.ndarray: ...
     def density_here(self) -> float | None: ...
-    def between(
+    def contact_slopes(
         self,
         q: np.ndarray,
         q2: np.ndarray,
-        members: object,
-        ways: object,
+        members: Sequence[int],
+        impulses: np.ndarray,
+        ways: np.ndarray,
         facets: np.ndarray | None = None,
+        torques: np.ndarray | None = None,
         turns: np.ndarray | None = None,
     ) -> tuple[np.ndarray, ...]: ...
     def row(self, records: object, row: int) -> None: ...

@@ -18,7 +18,7 @@ from vitree.control.costs import (
 from vitree.control.dynamics import CarDynamics, Dynamics, RigidDynamics, dynamics_of
 from vitree.control.lqr import Regulator, lqr, tvlqr
 from vitree.control.robots import MotionPlan, MotionProblem
-from vitree.control.shooting import ProjectionNewton, ShootingSolution, optimize_motion
+from vitree.control.shooting import ProjectionNewton, Search, ShootingSolution, optimize_motion
 from vitree.control.solvers import TranscriptionSolution, solve
 from vitree.control.task_kinematics import DistanceLimit, IkSolution, Tasks, solve_ik
 from vitree.control.tasks import (
@@ -80,6 +80,7 @@ __all__ = [
     "Regulator",
     "RigidDynamics",
     "RunningCost",
+    "Search",
     "ShootingSolution",
     "SphereObstacle",
     "SupportContact",

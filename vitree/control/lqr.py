@@ -13,7 +13,8 @@ from vitree.arguments import axes_of, entries, explain_calls, numbers_of, of_kin
 from vitree.errors import InputError, UnknownNameError
 from vitree.model.broadcasting import guarded
 from vitree.model.model import Model
-from vitree.run.controller import Controller
+from vitree.model.user_inputs import resolve_inputs
+from vitree.run.controller import Control, Controller
 from vitree.run.linearization import Linearization
 from vitree.run.linearize import AT_REST
 
@@ -29,9 +30,9 @@ LATER, GROWN = 1024, 10.0
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Regulator:
-    """Feedback of the state of a step: torque = reference - K (d, p - p_reference), d from the reference's q to q.
+    """Feedback of the state of a step: controls = reference - K (d, p - p_reference), d from the reference's q to q.
 
-    It is a callable (t, q, v) -> (nv,) [N or N m]. :meth:`controller` makes a :class:`vitree.Controller` of it, which
+    It is a callable (t, q, v) -> (nv,) [N or N m] of joint forces. :meth:`controller` returns what drives a run, which
     is asked once a step: what the gains are computed for.
 
     Attributes
@@ -43,11 +44,13 @@ class Regulator:
     p : (steps, nv) or (1, nv) array [kg m/s or kg m^2/s]
     torque : (steps, nv) or (1, nv) array [N or N m]
     K : (steps, m, 2 nv) or (1, m, 2 nv) array [N m/rad or N/m, and 1/s]
-        Gains of the m joint forces that act.
+        Gains of the m joint forces and inputs that act.
     P : (steps + 1, 2 nv, 2 nv) or (1, 2 nv, 2 nv) array, in units of the cost over those of the state
         The cost to go is x^T P x.
     acts : (m,) array of int
-        The velocities on which forces act.
+        The velocities on which forces act; of inputs nv and their number.
+    inputs : (steps, nu) or (1, nu) array, in units as the loads take them
+        The reference of the inputs.
 
     References
     ----------
@@ -63,32 +66,43 @@ class Regulator:
     K: np.ndarray
     P: np.ndarray
     acts: np.ndarray
+    inputs: np.ndarray
 
     def __call__(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the torque (nv,) [N or N m] at a time and state; behind the last step the last gains go on."""
+        return self._controls(t, q, v)[: self.model.nv]
+
+    def inputs_at(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return the inputs (nu,) at a time and state, in units as the loads take them."""
+        return self._controls(t, q, v)[self.model.nv :]
+
+    def _controls(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         k = min(max(int(np.floor((t - self.t0) / self.dt * (1 + 1e-12) + 1e-9)), 0), len(self.K) - 1)
         off = self.model.difference(self.q[k], q), self.model.generalized_momentum(q, v) - self.p[k]
-        found: np.ndarray = self.torque[k].copy()
+        found = np.concatenate([self.torque[k], self.inputs[k]])
         found[self.acts] -= self.K[k] @ np.concatenate(off)
         return found
 
     def __repr__(self) -> str:
         reference = "an equilibrium" if len(self.K) == 1 else f"{len(self.K)} steps"
         return (
-            f"<vitree.control.Regulator of {self.model.name!r} about {reference}: {len(self.acts)} joint forces, "
-            f"dt = {self.dt:g} s>"
+            f"<vitree.control.Regulator of {self.model.name!r} about {reference}: {len(self.acts)} "
+            f"{'joint forces' if (self.acts < self.model.nv).all() else 'joint forces and inputs'}, dt = {self.dt:g} s>"
         )
 
-    def controller(self) -> Controller:
-        """Return a controller that asks for the torque at the start of each step."""
-        return Controller(self, self.dt)
+    def controller(self) -> Controller | Control:
+        """Return the ``control=`` of a run, asked at the start of each step: of a model with inputs, of both."""
+        torque = Controller(self, self.dt)
+        return torque if not self.inputs.shape[1] else Control(
+            torque=torque, inputs=Controller(self.inputs_at, self.dt)
+        )
 
 
 @explain_calls
 @guarded
 def lqr(
     at: Linearization, Q: ArrayLike, R: ArrayLike, *, actuators: Sequence[str] | None = None,
-    torque: ArrayLike | None = None, leave_neutral: bool = False,
+    torque: ArrayLike | None = None, inputs: object = None, leave_neutral: bool = False,
 ) -> Regulator:  # fmt: skip
     """Return the regulator that holds an equilibrium at least cost, the sum over steps of x^T Q x + u^T R u.
 
@@ -98,12 +112,15 @@ def lqr(
         Of one step from the equilibrium: ``vt.linearize(model, q, dt=dt, control=torque)``.
     Q : (2 nv, 2 nv) or (2 nv,) array, in units of the cost over those of the state
         Weights of the state's deviation x = (d, dp): of displacements, then of momenta. A row is a diagonal.
-    R : (m, m) or (m,) array, in units of the cost over those of the forces
-        Weights of the joint forces u.
+    R : (m, m) or (m,) array, in units of the cost over those of the controls
+        Weights of the joint forces and inputs u.
     actuators : sequence of str, optional
-        The names among ``model.v_names`` on which forces act; all if not given.
+        What acts: names of ``model.v_names`` for joint forces, and of ``model.input_names`` for inputs of loads and
+        targets of drives; all joint forces if not given.
     torque : (nv,) array, optional [N or N m]
         What holds the equilibrium: the torque that ``at`` was linearized with.
+    inputs : (nu,) array or mapping of name to number, optional
+        The same of the inputs; zero if not given.
     leave_neutral : bool
         Whether to leave alone what neither decays nor grows and no force moves, such as the place of a foot that sticks
         to the ground: directions whose eigenvalues are on the unit circle, and whose left vectors W have W^T B = 0. All
@@ -129,11 +146,11 @@ def lqr(
         raise InputError("at", at, "is of a run; take tvlqr, or linearize one step")
     model, nv = at.model, at.model.nv
     _require_rest(at)
-    acts = actuated(model, actuators)
+    acts = actuated(model, actuators, True)
     Q, R = weights(Q, "Q", 2 * nv), weights(R, "R", len(acts), definite=True)
     if not Q.any():
         raise InputError("Q", 0, "weighs nothing, so that no deviation costs anything; weigh the state")
-    A, B = at.A, at.by_torque[:, acts]
+    A, B = at.A, np.concatenate([at.by_torque, at.by_inputs], axis=-1)[:, acts]
     split = _left_alone(model, at.q, A, B) if leave_neutral else Split(np.eye(2 * nv), np.eye(2 * nv))
     # the deviation x as the regulator sees it is y = seen x, and moves as x = basis y does
     own, forces, cost = split.seen @ A @ split.basis, split.seen @ B, split.basis.T @ Q @ split.basis
@@ -148,13 +165,14 @@ def lqr(
     _require_decay(A - B @ K, split.alone)
     P = split.seen.T @ P @ split.seen
     given = np.zeros(nv) if torque is None else entries(torque, (nv,), "torque")
-    return Regulator(model, at.dt, 0.0, at.q[None], at.p[None], given[None], K[None], P[None], acts)
+    rows = _inputs(model, inputs, 1)
+    return Regulator(model, at.dt, 0.0, at.q[None], at.p[None], given[None], K[None], P[None], acts, rows)
 
 
 @explain_calls
 @guarded
 def tvlqr(along: Linearization, Q: ArrayLike, R: ArrayLike, Q_end: ArrayLike | None = None, *,
-          actuators: Sequence[str] | None = None, torque: ArrayLike | None = None,
+          actuators: Sequence[str] | None = None, torque: ArrayLike | None = None, inputs: object = None,
           t0: float = 0.0) -> Regulator:  # fmt: skip
     """Return the regulator along a run, at least cost: the sum over steps of x^T Q x + u^T R u, and x^T Q_end x.
 
@@ -170,6 +188,8 @@ def tvlqr(along: Linearization, Q: ArrayLike, R: ArrayLike, Q_end: ArrayLike | N
         As of :func:`lqr`.
     torque : (steps, nv) or (nv,) array, optional [N or N m]
         The torque of the run.
+    inputs : (steps, nu) or (nu,) array, or mapping, optional
+        The inputs of the run; zero if not given.
     t0 : float [s]
         The time at which the run begins.
 
@@ -189,13 +209,14 @@ def tvlqr(along: Linearization, Q: ArrayLike, R: ArrayLike, Q_end: ArrayLike | N
     if of_kind(along, Linearization, "along", "a Linearization of a run").A.ndim != 3:
         raise InputError("along", along, "is of one step; take lqr, or linearize a run")
     model, steps, nv = along.model, len(along.A), along.model.nv
-    acts = actuated(model, actuators)
+    acts = actuated(model, actuators, True)
+    by_controls = np.concatenate([along.by_torque, along.by_inputs], axis=-1)[..., acts]
     Qs, Rs = _weights_over(Q, "Q", 2 * nv, steps), _weights_over(R, "R", len(acts), steps, definite=True)
     P = np.empty((steps + 1, 2 * nv, 2 * nv))
     P[-1] = Qs[-1] if Q_end is None else weights(Q_end, "Q_end", 2 * nv)
     K = np.empty((steps, len(acts), 2 * nv))
     for k in range(steps - 1, -1, -1):
-        A, B = along.A[k], along.by_torque[k][:, acts]
+        A, B = along.A[k], by_controls[k]
         K[k] = np.linalg.solve(Rs[k] + B.T @ P[k + 1] @ B, B.T @ P[k + 1] @ A)
         closed = A - B @ K[k]
         # x^T P x as the sum of squares that it is: symmetric, and never negative
@@ -206,18 +227,34 @@ def tvlqr(along: Linearization, Q: ArrayLike, R: ArrayLike, Q_end: ArrayLike | N
     else:
         shape = (nv,) if axes_of(torque) == 1 else (steps, nv)
         given = np.broadcast_to(entries(torque, shape, "torque"), (steps, nv))
-    return Regulator(model, along.dt, float(t0), along.q, along.p, given, K, P, acts)
+    return Regulator(model, along.dt, float(t0), along.q, along.p, given, K, P, acts, _inputs(model, inputs, steps))
 
 
-def actuated(model: Model, actuators: Sequence[str] | None) -> np.ndarray:
-    """Return the velocities on which forces act, by their names; all if none are given."""
-    names = model.v_names if actuators is None else several(actuators, "actuators", "names of velocities")
+def _inputs(model: Model, inputs: object, steps: int) -> np.ndarray:
+    """Return rows (steps, nu) of inputs."""
+    nu = len(model.input_names)
+    given = resolve_inputs(model, inputs)
+    if callable(given):
+        raise InputError("inputs", inputs, "must be numbers; a regulator has a reference for each step")
+    if given is None:
+        return np.zeros((steps, nu))
+    return np.broadcast_to(entries(given, (nu,) if given.ndim == 1 else (steps, nu), "inputs"), (steps, nu))
+
+
+def actuated(model: Model, actuators: Sequence[str] | None, inputs: bool = False) -> np.ndarray:
+    """Return the velocities on which forces act, by their names; all if none are given.
+
+    With ``inputs`` there may be names of these as well, which are nv and their number.
+    """
+    known = [*model.v_names, *(model.input_names if inputs else ())]
+    what = "names of velocities or inputs" if inputs else "names of velocities"
+    names = model.v_names if actuators is None else several(actuators, "actuators", what)
     for name in names:
-        if not isinstance(name, str) or name not in model.v_names:
-            raise UnknownNameError("velocity", name, model.v_names, argument="actuators")
+        if not isinstance(name, str) or name not in known:
+            raise UnknownNameError("velocity or input" if inputs else "velocity", name, known, argument="actuators")
     if not names:
         raise InputError("actuators", actuators, "names no velocity; give one at least")
-    return np.array([model.v_names.index(name) for name in dict.fromkeys(names)])
+    return np.array([known.index(name) for name in dict.fromkeys(names)])
 
 
 def limits_of(limits: ArrayLike, m: int) -> tuple[np.ndarray, np.ndarray]:

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from operator import mul
 from typing import NamedTuple, Protocol
 
@@ -23,7 +23,7 @@ from vitree._core import scalar
 from vitree.arguments import Asked, explain_calls, real, whole
 from vitree.control.costs import FrameCost, QuadraticCost
 from vitree.control.lqr import Regulator, weights
-from vitree.control.shooting_problem import Expansion, Iterate, Pass, ShootingProblem, line_search
+from vitree.control.shooting_problem import Expansion, Iterate, Pass, ShootingProblem, guess_parts, line_search
 from vitree.errors import InputError, UnknownNameError
 from vitree.model.model import Model
 from vitree.run.trajectory import Trajectory
@@ -52,7 +52,9 @@ class ShootingSolution:
     Attributes
     ----------
     trajectory : Trajectory
-        Its records, one for each step.
+        Its records, one for each step; simulated when it is first asked for.
+    q, p : (steps + 1, nq) and (steps + 1, nv) arrays
+        Configurations [m or rad] and momenta [kg m/s or kg m^2/s] of the nodes.
     torque : (steps, nv) array [N or N m]
         Acts over each step.
     inputs : (steps, nu) array, in units as the loads take them
@@ -64,7 +66,7 @@ class ShootingSolution:
         Feedback along the motion: the controls are less by ``gains`` times the state's displacement. With bounds, no
         gain where a control is at its bound.
     regulator : Regulator or None
-        The same as torque of a simulation; None where other controls than joint forces act.
+        The same as the control of a simulation; None where prescribed coordinates are controls.
     cost : float
         In units as the weights say.
     costs : list of float, in units as ``cost``
@@ -76,7 +78,8 @@ class ShootingSolution:
     seconds : float [s]
     """
 
-    trajectory: Trajectory
+    q: np.ndarray
+    p: np.ndarray
     torque: np.ndarray
     inputs: np.ndarray
     prescribed: dict[str, np.ndarray]
@@ -87,6 +90,11 @@ class ShootingSolution:
     success: bool
     message: str
     seconds: float
+    _simulate: Callable[[], Trajectory] = field(repr=False)
+
+    @cached_property
+    def trajectory(self) -> Trajectory:
+        return self._simulate()
 
     def __repr__(self) -> str:
         state = "converged" if self.success else self.message
@@ -105,13 +113,15 @@ def optimize_motion(
     """Find the controls that take a robot to a goal, or along a motion, at least cost.
 
     This is a shooting method: it searches among the controls of all steps, and each motion is a simulation. The
-    derivatives are the exact ones of the steps, see :func:`vitree.linearize`. Problems with contacts, bounds on
-    coordinates or goals that are met exactly are those of :class:`MotionProblem`.
+    derivatives are the exact ones of the steps, see :func:`vitree.linearize`. Contacts act as in simulations: the
+    search knows their derivatives within a phase, but not those of what would touch. Contact phases that are part of
+    the plan, bounds on coordinates and goals that are met exactly belong to :class:`MotionProblem`. A problem that is
+    solved again and again, from other starts, belongs to :class:`Search`.
 
     Parameters
     ----------
     model : Model
-        As :func:`vitree.linearize` takes it, without contacts.
+        As :func:`vitree.linearize` takes it.
     q0 : (nq,) array, optional [m or rad]
         The configuration at the start; neutral if not given.
     v0 : (nv,) array, optional [m/s or rad/s]
@@ -156,7 +166,7 @@ def optimize_motion(
     InputError, UnknownNameError
         If an argument is wrong.
     ModelError
-        If the model has contacts, or a part whose derivatives are not known.
+        If the model has a part whose derivatives are not known, such as contacts that rebound.
     ConvergenceError
         If the first guess cannot be simulated.
 
@@ -166,50 +176,158 @@ def optimize_motion(
     Mansard & Todorov 2014, "Control-limited differential dynamic programming" (bounds, regularisation). Hauser 2002, "A
     projection operator approach to the optimization of trajectory functionals".
     """
-    began = time.perf_counter()
-    problem = ShootingProblem(model, q0, v0, duration, dt, costs, control=control, actuators=actuators, limits=limits,
-                              method=method, options=options)  # fmt: skip
-    most, least = whole(max_iterations), real(tolerance)
-    if most is None or most < 0:
-        raise InputError("max_iterations", max_iterations, "must be a whole number")
-    if not least >= 0:
-        raise InputError("tolerance", tolerance, "must be a number, zero or positive")
-    told = None if progress is None else Asked(progress, "progress", "(iteration, cost)", timed=False)
-    iteration, message = _search(search, problem), f"the largest number of iterations, {most}, was reached"
-    success = False
-    try:
-        for count in range(most):
-            ended = iteration.improve(least)
-            if told is not None:
-                told(count + 1, iteration.costs[-1])
-            if ended is not None:
-                success, message = ended
-                break
-    except KeyboardInterrupt:
-        message = "the iteration was interrupted by the keyboard"
-    at, turn, (gains, P) = iteration.at, problem.turn(iteration.at.q), iteration.feedback()
-    torque, inputs, _ = problem.controls.split(at.controls)
-    regulator = None
-    if problem.controls.forces:
-        regulator = Regulator(model, problem.dt, 0.0, at.q[:-1], at.p[:-1], torque, gains, P, problem.acts)
-    if not success and turn > FAR:
-        message += f"; a joint turns by {turn:.1f} rad in a step: weigh its momentum or its force more, or halve dt"
-    seconds, trajectory = time.perf_counter() - began, problem.simulated(at.controls)
-    motion = trajectory, torque, inputs, problem.prescribed(at.controls), gains, regulator
-    return ShootingSolution(*motion, at.cost, iteration.costs, success, message, seconds)
+    search_of = Search(model, duration=duration, dt=dt, costs=costs, actuators=actuators, limits=limits, search=search,
+                       method=method, **options)  # fmt: skip
+    return search_of.solve(q0, v0, control=control, max_iterations=max_iterations, tolerance=tolerance,
+                           progress=progress)  # fmt: skip
 
 
-def _search(search: str | ProjectionNewton, problem: ShootingProblem) -> Search:
-    """Return the iteration from the first guess."""
+class Search:
+    """A trajectory optimisation that is solved again and again, such as that of a receding horizon.
+
+    Memory, derivatives' integrators and the last controls are kept from one :meth:`solve` to the next.
+
+    Parameters
+    ----------
+    model, duration, dt, costs, actuators, limits, search, method, **options
+        As of :func:`optimize_motion`.
+
+    Raises
+    ------
+    UnknownNameError
+        If the search is not known. The other arguments are checked when the first problem is solved.
+
+    Examples
+    --------
+    A pole is kept upright by the first 20 ms of the motion over the next second, found anew each time::
+
+        search = vt.control.Search(model, duration=1.0, dt=0.02, costs=cost, actuators=["slide"])
+        for _ in range(100):
+            plan = search.solve(sim.q, sim.v, shift=1, max_iterations=1)
+            sim.step(control=vt.Control(torque=plan.torque[0]))
+    """
+
+    def __init__(self, model: Model, *, duration: float, dt: float,
+                 costs: QuadraticCost | Sequence[QuadraticCost | FrameCost], actuators: Sequence[str] | None = None,
+                 limits: ArrayLike | None = None, search: str | ProjectionNewton = "ilqr",
+                 method: str = "linear-time", **options: object):  # fmt: skip
+        if not isinstance(search, ProjectionNewton) and not (isinstance(search, str) and search in SEARCHES):
+            raise UnknownNameError("search", search, SEARCHES)
+        self.model, self._search = model, search
+        self._make = partial(ShootingProblem, duration=duration, dt=dt, costs=costs, actuators=actuators,
+                             limits=limits, method=method, options=options)  # fmt: skip
+        self._problem: ShootingProblem | None = None
+        self._controls: np.ndarray | None = None
+        self._goal: ArrayLike | None = None
+
+    def __repr__(self) -> str:
+        known = "nothing solved yet" if self._controls is None else f"{len(self._controls)} steps, solved before"
+        return f"<vitree.control.Search of {self.model.name!r}: {known}>"
+
+    @explain_calls
+    def solve(self, q0: ArrayLike | None = None, v0: ArrayLike | None = None, *, control: FirstGuess = None,
+              shift: int = 0, goal: ArrayLike | None = None, max_iterations: int = 200, tolerance: float = 1e-7,
+              progress: Callable[[int, float], object] | None = None) -> ShootingSolution:  # fmt: skip
+        """Find the controls from a start.
+
+        Parameters
+        ----------
+        q0 : (nq,) array, optional [m or rad]
+            The configuration at the start; neutral if not given.
+        v0 : (nv,) array, optional [m/s or rad/s]
+            The velocity there; zero if not given.
+        control : (nv,) or (steps, nv) array, callable or mapping, optional [N or N m]
+            The first guess, as of :func:`optimize_motion`; if not given the controls of the last solution, and zero at
+            the first time.
+        shift : int, optional
+            By how many steps the start is later than that of the last solution: its controls begin there, and its last
+            ones are repeated.
+        goal : (nq,) or (steps + 1, nq) array, optional [m or rad]
+            From here on instead of that of the QuadraticCost, for a goal that moves.
+        max_iterations : int, optional
+        tolerance : float, optional
+            The iteration ends where the cost falls by less than this share of it.
+        progress : callable (iteration, cost), optional
+            Called after each iteration.
+
+        Returns
+        -------
+        ShootingSolution
+            The best motion, as of :func:`optimize_motion`.
+
+        Raises
+        ------
+        InputError, UnknownNameError
+            If an argument is wrong.
+        ModelError
+            If the model has a part whose derivatives are not known.
+        ConvergenceError
+            If the first guess cannot be simulated.
+        """
+        began = time.perf_counter()
+        most, least, later = whole(max_iterations), real(tolerance), whole(shift)
+        if most is None or most < 0:
+            raise InputError("max_iterations", max_iterations, "must be a whole number")
+        if not least >= 0:
+            raise InputError("tolerance", tolerance, "must be a number, zero or positive")
+        if later is None or later < 0:
+            raise InputError("shift", shift, "must be a whole number")
+        problem, first = self._begun(q0, v0, control, later, goal)
+        told = None if progress is None else Asked(progress, "progress", "(iteration, cost)", timed=False)
+        iteration = _iteration(self._search, problem, first)
+        success, message = False, f"the largest number of iterations, {most}, was reached"
+        try:
+            for count in range(most):
+                ended = iteration.improve(least)
+                if told is not None:
+                    told(count + 1, iteration.costs[-1])
+                if ended is not None:
+                    success, message = ended
+                    break
+        except KeyboardInterrupt:
+            message = "the iteration was interrupted by the keyboard"
+        at, n = iteration.at, 2 * self.model.nv
+        # without those of the configuration before
+        gains, P = iteration.feedback()
+        gains, P = np.ascontiguousarray(gains[:, :, :n]), np.ascontiguousarray(P[:, :n, :n])
+        self._controls = at.controls
+        torque, inputs, _ = problem.controls.split(at.controls)
+        regulator = None
+        if (problem.acts < self.model.nv + inputs.shape[1]).all():
+            regulator = Regulator(self.model, problem.dt, 0.0, at.q[:-1], at.p[:-1], torque, gains, P, problem.acts,
+                                  inputs)  # fmt: skip
+        if not success and (turn := problem.turn(at.q)) > FAR:
+            message += f"; a joint turns by {turn:.1f} rad in a step: weigh its momentum or its force more, or halve dt"
+        return ShootingSolution(
+            at.q, at.p, torque, inputs, problem.prescribed(at.controls), gains, regulator, at.cost, iteration.costs,
+            success, message, time.perf_counter() - began, problem.simulation(at.controls),
+        )  # fmt: skip
+
+    def _begun(self, q0: ArrayLike | None, v0: ArrayLike | None, control: FirstGuess, later: int,
+               goal: ArrayLike | None) -> tuple[ShootingProblem, Iterate]:  # fmt: skip
+        """Return the problem from a start, and the first motion."""
+        self._goal = self._goal if goal is None else goal
+        if self._problem is None or self.model.prescribed_joint_names:
+            self._problem = self._make(self.model, q0, v0, prescribed=guess_parts(control)[2])
+            goal = self._goal
+        else:
+            self._problem.begin(q0, v0)
+        if goal is not None:
+            self._problem.set_goal(goal)
+        if control is not None or self._controls is None:
+            return self._problem, self._problem.first(control)
+        steps = len(self._controls)
+        return self._problem, self._problem.follow(self._controls[np.minimum(np.arange(steps) + later, steps - 1)])
+
+
+def _iteration(search: str | ProjectionNewton, problem: ShootingProblem, first: Iterate) -> Iteration:
+    """Return the iteration from a first motion."""
     if isinstance(search, ProjectionNewton):
-        return Descent(problem, problem.first(), search)
-    if not isinstance(search, str) or search not in SEARCHES:
-        raise UnknownNameError("search", search, SEARCHES)
-    first = problem.first()
+        return Descent(problem, first, search)
     return IterativeLQR(problem, first) if search == SEARCHES[0] else Descent(problem, first, ProjectionNewton())
 
 
-class Search(Protocol):
+class Iteration(Protocol):
     """An iteration that improves a motion."""
 
     at: Iterate
@@ -235,37 +353,51 @@ class IterativeLQR:
         self.problem, self.at, self.costs = problem, at, [at.cost]
         self.regularisation, self.factor = 0.0, 1.0
         self.last: Pass | None = None
-        self.expansion = problem.expand(at)
-        self.curved = False
+        self.curved = self.slow = False
         #: derivatives of A at the motion, if they are known
         self.bent: np.ndarray | None = None
+        self._expansion: Expansion | None = None
+
+    @property
+    def expansion(self) -> Expansion:
+        """The expansion at the motion, worked out when it is first asked for."""
+        if self._expansion is None:
+            self._expansion = self.problem.expand(self.at)
+        return self._expansion
 
     def improve(self, tolerance: float) -> tuple[bool, str] | None:
         """Improve the motion; return whether the iteration has converged and why it ended, or None."""
         problem = self.problem
         if self.curved and self.bent is None:
             self.bent = problem.curvature(self.at, self.expansion.A)
-        expected = self._back(self.bent) if self.curved else None
-        expected = self._back() if expected is None else expected
+        bent = problem.bent(self.at, self.expansion)
+        expected = self._back(bent, self.bent) if self.curved else None
+        expected = self._back(bent) if expected is None else expected
+        expected = self._back(self.expansion) if expected is None else expected
         while expected is None:
             if not self._regularise():
                 return False, "no regularisation makes the quadratic model of the cost convex"
-            expected = self._back()
+            expected = self._back(self.expansion)
         linear, square = expected
         if -(linear + square) <= tolerance * abs(self.at.cost):
             return True, "the cost cannot fall by more than the tolerance"
         assert self.last is not None
         gains = self.last.k, self.last.K
-        found = line_search(
+        found, share = line_search(
             self.at, lambda share: problem.corrected(self.at, share, gains),
             lambda share: -(share * linear + share**2 * square),
         )  # fmt: skip
         if found is None:
             self.costs.append(self.at.cost)
             return None if self._regularise() else (False, "no correction lowers the cost any more")
-        self.curved = problem.bends and self.at.cost - found.cost < SLOW * abs(self.at.cost)
-        self.at, self.bent, self.expansion = found, None, problem.expand(found)
+        slow = self.at.cost - found.cost < SLOW * abs(self.at.cost)
+        self.curved, self.slow = problem.bends and slow and (self.slow or problem.model.nv < 5), slow
+        self.at, self.bent, self._expansion = found, None, None
         self.costs.append(found.cost)
+        if share < 1:
+            # the quadratic model holds less far than the step it asked for
+            self._regularise()
+            return None
         self.factor = min(1 / FACTOR, self.factor / FACTOR)
         self.regularisation *= self.factor
         if self.regularisation < LEAST:
@@ -277,14 +409,14 @@ class IterativeLQR:
         self.regularisation = max(LEAST, self.regularisation * self.factor)
         return self.regularisation <= MOST
 
-    def _back(self, curvature: np.ndarray | None = None) -> tuple[float, float] | None:
+    def _back(self, expansion: Expansion, curvature: np.ndarray | None = None) -> tuple[float, float] | None:
         """Find corrections and gains from the end to the start; return the change they expect, None if not convex."""
         problem, bounds = self.problem, None
         if problem.controls.bounded:
             acting, ends = self.at.controls[:, problem.acts], (problem.controls.low, problem.controls.high)
             bounds = tuple(np.ascontiguousarray(end[problem.acts] - acting) for end in ends)
         R = 2 * problem.R
-        found = problem.riccati(self.expansion, problem.effort(self.at.controls) @ R, R, curvature=curvature,
+        found = problem.riccati(expansion, problem.effort(self.at.controls) @ R, R, curvature=curvature,
                                 regularisation=self.regularisation, bounds=bounds)  # fmt: skip
         if found.expected is not None:
             self.last = found
@@ -293,7 +425,7 @@ class IterativeLQR:
     def feedback(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the gains (steps, m, 2 nv) of the regulator along the motion, and the matrices of the cost to go."""
         if self.last is None:
-            self._back()
+            self._back(self.expansion)
         if self.last is None:
             steps, n, m = self.expansion.B.shape
             return -np.zeros((steps, m, n)), np.zeros((steps + 1, n, n))
@@ -372,11 +504,17 @@ class Descent:
 
     def _regulate(self, expansion: Expansion) -> Pass:
         """Return the regulator along a motion."""
-        gradients, matrices = expansion.gradients, expansion.matrices
-        W = np.broadcast_to(2 * self.weights[0], matrices.shape).copy()
+        gradients, W = expansion.gradients, self._weighed(expansion)
         rest = np.zeros((len(gradients) - 1, len(self.problem.acts)))
         model = expansion._replace(gradients=np.zeros_like(gradients), matrices=W)
         return self.problem.riccati(model, rest, 2 * self.weights[1])
+
+    def _weighed(self, expansion: Expansion) -> np.ndarray:
+        """Return the regulator's weights of states, of each node."""
+        found = np.zeros_like(expansion.matrices)
+        n = len(self.weights[0])
+        found[:, :n, :n] = 2 * self.weights[0]
+        return found
 
     def towards(self, kind: str) -> Direction | None:
         """Return a direction of a kind; None if there is none."""
@@ -384,7 +522,7 @@ class Descent:
         A, B, gx = model.A, model.B, model.gradients
         gu, R, bent, costates = 2 * problem.effort(at.controls) @ problem.R, 2 * problem.R, None, None
         if kind == "steepest":
-            model = model._replace(matrices=np.broadcast_to(2 * self.weights[0], model.matrices.shape).copy())
+            model = model._replace(matrices=self._weighed(model))
             R = 2 * self.weights[1]
         elif kind == "newton":
             if not problem.bends:
@@ -403,7 +541,7 @@ class Descent:
         """Return the motion that the regulator makes of the curve a share of a direction away; None if it fails."""
         at, model, nv = self.at, self.problem.model, self.problem.model.nv
         q = model.integrate(at.q, share * towards.x[:, :nv])
-        nearby = q, at.p + share * towards.x[:, nv:]
+        nearby = q, at.p + share * towards.x[:, nv : 2 * nv]
         return self.problem.corrected(at, share, (towards.u, self.regulator.K), nearby)
 
     def improve(self, tolerance: float) -> tuple[bool, str] | None:
@@ -414,7 +552,7 @@ class Descent:
                 continue
             if -towards.expected <= tolerance * abs(self.at.cost):
                 return True, "the cost cannot fall by more than the tolerance"
-            found = line_search(self.at, partial(self.along, towards), partial(mul, -towards.slope))
+            found, _ = line_search(self.at, partial(self.along, towards), partial(mul, -towards.slope))
             if found is not None:
                 self._move_to(found)
                 return None

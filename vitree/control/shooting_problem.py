@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,17 +14,20 @@ from vitree._core import scalar
 from vitree.arguments import Keywords, as_numbers, axes_of, entries, of_kind, real, several
 from vitree.control.costs import FrameCost, QuadraticCost
 from vitree.control.lqr import limits_of, rows_of, weights
-from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
+from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.integrators.composed_slopes import Rows, part_slopes
+from vitree.integrators.contact_slopes import Touched
 from vitree.integrators.curvature import QUICK, bends, columns_of
 from vitree.integrators.slopes import Slopes, joint_maps
 from vitree.lie import SO3
 from vitree.mechanism.flat import JointInfo
+from vitree.model.contacts import Nodes, places_of, split_rows
 from vitree.model.model import Model
 from vitree.model.user_inputs import resolve_inputs
+from vitree.results.contacts import ContactLog
 from vitree.run.arguments import count_steps
 from vitree.run.controller import Control
-from vitree.run.linearization import integrator_of
+from vitree.run.linearization import integrator_of, touched_in
 from vitree.run.simulation import Simulation
 from vitree.run.trajectory import Trajectory
 
@@ -38,19 +42,24 @@ ARMIJO = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class Iterate:
-    """A simulated motion: states (steps + 1, ...), controls (steps, nv + nu + k), and its cost.
+    """A simulated motion: states (steps + 1, ...), controls (steps, nv + nu + k), states x from the goal, and its cost.
 
-    A row of controls has torque, inputs, and the prescribed coordinates at the end of the step.
+    A row of controls has torque, inputs, and the prescribed coordinates at the end of the step. ``touched`` has the
+    contacts that pushed in each step, and is empty without contacts.
     """
 
     q: np.ndarray
     p: np.ndarray
     controls: np.ndarray
+    x: np.ndarray
     cost: float
+    touched: list[Touched | None]
 
 
 class Expansion(NamedTuple):
-    """Derivatives A (steps, n, n) and B (steps, n, m) of the steps, and the quadratic model of the cost, n = 2 nv.
+    """Derivatives A (steps, n, n) and B (steps, n, m) of the steps, and the quadratic model of the cost.
+
+    States (q, p) have n = 2 nv; where contacts slide they have the configuration before as well, n = 3 nv.
 
     ``impulses`` (m, nv) [s] are the momenta of unit forces at the start of the first step; on joints of one coordinate
     all steps have the same. They are zero where other controls than forces act.
@@ -182,23 +191,38 @@ class FrameCosts:
             gradients[rows, :nv] += np.einsum("kij,ki->kj", weighed, off)
             matrices[rows, :nv, :nv] += J.swapaxes(1, 2) @ weighed
 
+    def bend(self, q: np.ndarray) -> np.ndarray:
+        """Return what the curvature of the points' paths adds to the matrices, (steps + 1, nv, nv).
+
+        With the force f = 2 w (p - goal) the second derivative of w |p - goal|^2 by coordinates i and j, j outboard of
+        i, has the term f.(w_i x p_j): w_i is the angular velocity by i, p_j the velocity of the point by j.
+        """
+        nv = self.model.nv
+        found = np.zeros((len(q), nv, nv))
+        inboard = np.triu(np.ones((nv, nv)), 1)
+        for x, rows, weighing, off, _ in self._parts(q):
+            if x.point is not None:
+                J = self.model.frame_jacobian(x.frame, q[rows])
+                force = 2 * weighing[:, 3:] * off[:, 3:]
+                # f.(w_i x p_j) = w_i.(p_j x f)
+                both = J[:, :3].swapaxes(1, 2) @ np.cross(J[:, 3:], force[:, :, None], axis=1)
+                found[rows] += both * inboard + (both * inboard).swapaxes(1, 2) + both * np.eye(nv)
+        return found
+
 
 class ShootingProblem:
     """What the searches of :func:`optimize_motion` ask: motions under controls, their costs and derivatives."""
 
     def __init__(self, model: Model, q0: ArrayLike | None, v0: ArrayLike | None, duration: float, dt: float,
-                 costs: object, *, control: object = None, actuators: Sequence[str] | None = None,
+                 costs: object, *, prescribed: object = None, actuators: Sequence[str] | None = None,
                  limits: ArrayLike | None = None, method: str = "linear-time",
                  options: Keywords | None = None):  # fmt: skip
         of_kind(model, Model, "model", "a vitree Model")
-        self.torque, self.inputs, prescribed = _initial(control)
         self.options = dict(options or {})
-        self.integrator = integrator_of(model, method, dt, {**self.options, "prescribed": prescribed})
         if model.has_contact:
-            raise ModelError(
-                f'optimize_motion does not support contacts, and "{model.name}" has some: leave them out, or plan with '
-                "vitree.control.MotionProblem, which has contact phases"
-            )
+            # steps in contact that were taken in parts have no derivatives
+            self.options = {"max_halvings": 0, **self.options}
+        self.integrator = integrator_of(model, method, dt, {**self.options, "prescribed": prescribed})
         self.model, self.dt, self.method = model, real(dt), method
         self.steps = count_steps(duration, dt)
         self.controls = Controls(model, actuators, limits)
@@ -206,7 +230,7 @@ class ShootingProblem:
         #: whether second derivatives of steps are taken: controls must be momenta that do not depend on the state
         self.bends = (
             model.nv <= CURVED and (model.nq == model.nv or method == "linear-time")
-            and self.controls.forces and model.written is None
+            and self.controls.forces and model.written is None and not model.has_contact
         )  # fmt: skip
         quadratic, frames = _kinds(costs)
         self.frames = FrameCosts(model, frames, self.steps)
@@ -218,14 +242,10 @@ class ShootingProblem:
         #: which velocities are angular
         self.turns = [k for joint in model.joints for k in _turns(joint)]
         begins = {**self.integrator.motion.prescribed, **self._begin(q0, v0)}
-        held = Simulation(model, q0, v0, dt=dt, method=method, control=Control(prescribed=begins), **self.options)
-        self.start = held.q.copy(), held.p.copy()
-        goal = self.start[0] if quadratic.goal is None else quadratic.goal
-        if axes_of(goal) == 2:
-            goal = np.array([model.validate_configuration(q, "goal") for q in as_numbers(goal)])
-        else:
-            goal = model.validate_configuration(goal, "goal")
-        self.goal = rows_of(goal, self.steps + 1, model.nq, "goal")
+        self.held = Simulation(model, q0, v0, dt=dt, method=method, control=Control(prescribed=begins), **self.options)
+        self.start = self.held.q.copy(), self.held.p.copy()
+        self.goal = self._goal(quadratic.goal)
+        self.at_start = quadratic.goal is None
         goal_p = np.zeros(model.nv) if quadratic.goal_p is None else quadratic.goal_p
         goal_u = np.zeros(m) if quadratic.goal_u is None else quadratic.goal_u
         self.goal_p = rows_of(goal_p, self.steps + 1, model.nv, "goal_p")
@@ -237,6 +257,33 @@ class ShootingProblem:
             self.integrator.motion.start(self.start[0], np.zeros(model.nv))
             self.moved[:] = self.integrator.motion.rows(self.integrator.moments)
             self.integrator.stepper.set_motion(self.moved)
+
+    def begin(self, q0: ArrayLike | None, v0: ArrayLike | None) -> None:
+        """Take another start, of a model without prescribed coordinates."""
+        model = self.model
+        q = model.neutral() if q0 is None else q0
+        v = np.zeros(model.nv) if v0 is None else v0
+        if model.has_contact or model.constraints:
+            self.held.reset(q, v)
+            self.start = self.held.q.copy(), self.held.p.copy()
+        else:
+            q, v = model.validate_configuration(q, "q0"), entries(v, (model.nv,), "v0")
+            self.start = q, model.generalized_momentum(q, v)
+        if self.at_start:
+            self.goal = self._goal(None)
+
+    def set_goal(self, goal: ArrayLike) -> None:
+        """Replace the configurations of the goal."""
+        self.goal, self.at_start = self._goal(goal), False
+
+    def _goal(self, goal: ArrayLike | None) -> np.ndarray:
+        """Return the configurations (steps + 1, nq) of the goal; where the motion begins if there is none."""
+        model, given = self.model, self.start[0] if goal is None else goal
+        if axes_of(given) == 2:
+            rows = np.array([model.validate_configuration(q, "goal") for q in as_numbers(given)])
+        else:
+            rows = model.validate_configuration(given, "goal")
+        return rows_of(rows, self.steps + 1, model.nq, "goal")
 
     def _begin(self, q0: ArrayLike | None, v0: ArrayLike | None) -> Keywords:
         """Return how prescribed coordinates that are actuators move at the start: at the rates of v0."""
@@ -252,10 +299,11 @@ class ShootingProblem:
 
     # ---- motions ----------------------------------------------------------------------------------------------
 
-    def first(self) -> Iterate:
-        """Return the motion under the controls of the first guess."""
-        law = self.torque if callable(self.torque) else None
-        rows = self.controls.rows(None if law else self.torque, self.inputs, self.moved[2::2, 0])
+    def first(self, control: object) -> Iterate:
+        """Return the motion under a first guess of the controls."""
+        torque, inputs, _ = guess_parts(control)
+        law = torque if callable(torque) else None
+        rows = self.controls.rows(None if law else torque, inputs, self.moved[2::2, 0])
         if law is not None:
             self.simulated(rows, law)
         return self.follow(rows)
@@ -266,10 +314,24 @@ class ShootingProblem:
         used, integrator, within = controls.copy(), self.integrator, (self.controls.low, self.controls.high)
         integrator.renew()
         integrator.start(0.0, *self.start)
+        integrator.keep_logs()
         status, _ = core.follow(integrator.stepper, correction, *within, used, q, p, self.moved)
         if status:
             raise integrator._stopped(status)
-        return Iterate(q, p, used, self.cost(q, p, used))
+        x = self.states(q, p)
+        return Iterate(q, p, used, x, self.cost(q, x, used), self._touched(q))
+
+    def _touched(self, q: np.ndarray) -> list[Touched | None]:
+        """Return the contacts of the motion just taken, which has nodes q."""
+        model = self.model
+        if not model.has_contact:
+            return []
+        rows = self.integrator.stepper.take_contacts()
+        record, number = rows[:, 0].astype(int), rows[:, 1].astype(int)
+        rows, facets = split_rows(rows)
+        nodes = Nodes(q, record - 1, np.column_stack([record, number]), facets)
+        log = ContactLog(rows, model._contact_names, partial(places_of, model, number, nodes), self.dt, nodes)
+        return touched_in(log, model, self.dt, self.steps)
 
     def corrected(self, at: Iterate, share: float, gains: tuple[np.ndarray, np.ndarray],
                   nearby: tuple[np.ndarray, np.ndarray] | None = None) -> Iterate | None:  # fmt: skip
@@ -287,15 +349,24 @@ class ShootingProblem:
 
     def simulated(self, controls: np.ndarray, law: Callable[..., ArrayLike] | None = None) -> Trajectory:
         """Return a simulation under controls (steps, ...); a law (t, q, v) -> torque writes the torques into them."""
+        return self.simulation(controls, law)()
+
+    def simulation(self, controls: np.ndarray,
+                   law: Callable[..., ArrayLike] | None = None) -> Callable[[], Trajectory]:  # fmt: skip
+        """Return a function that simulates the motion, whatever starts and controls the problem gets until then."""
         moved = Control(prescribed=self.prescribed(controls) if self.model.prescribed_joint_names else None)
         start, p0 = self.start
-        held = Simulation(self.model, start, p0=p0, dt=self.dt, method=self.method, control=moved, record_every=1,
-                          **self.options)  # fmt: skip
-        for k, (torque, inputs) in enumerate(zip(*self.controls.split(controls)[:2], strict=True)):
-            if law is not None:
-                torque[:] = entries(law(self.dt * k, held.q.copy(), held.v.copy()), (self.model.nv,), "control")
-            held.step(control=Control(torque=torque, inputs=inputs if len(inputs) else None))
-        return held.trajectory
+
+        def simulate() -> Trajectory:
+            held = Simulation(self.model, start, p0=p0, dt=self.dt, method=self.method, control=moved, record_every=1,
+                              **self.options)  # fmt: skip
+            for k, (torque, inputs) in enumerate(zip(*self.controls.split(controls)[:2], strict=True)):
+                if law is not None:
+                    torque[:] = entries(law(self.dt * k, held.q.copy(), held.v.copy()), (self.model.nv,), "control")
+                held.step(control=Control(torque=torque, inputs=inputs if len(inputs) else None))
+            return held.trajectory
+
+        return simulate
 
     def turn(self, q: np.ndarray) -> float:
         """Return the largest rotation of a joint in a step [rad]."""
@@ -311,11 +382,11 @@ class ShootingProblem:
         """Return u (steps, m): the controls of the actuators, from those of the goal."""
         return np.ascontiguousarray(controls[:, self.acts] - self.goal_u)
 
-    def cost(self, q: np.ndarray, p: np.ndarray, controls: np.ndarray) -> float:
-        """Return the cost of a motion."""
-        x, u = self.states(q, p), self.effort(controls)
-        running = np.einsum("ki,ij,kj", x[:-1], self.Q, x[:-1]) + np.einsum("ki,ij,kj", u, self.R, u)
-        return float(running + x[-1] @ self.Q_end @ x[-1]) + self.frames.cost(q)
+    def cost(self, q: np.ndarray, x: np.ndarray, controls: np.ndarray) -> float:
+        """Return the cost of a motion with states x from the goal."""
+        u, end = self.effort(controls), x[-1]
+        running = np.vdot(x[:-1] @ self.Q, x[:-1]) + np.vdot(u @ self.R, u)
+        return float(running + end @ self.Q_end @ end) + self.frames.cost(q)
 
     def rows(self, at: Iterate) -> Rows:
         """Return the steps of a motion."""
@@ -329,13 +400,21 @@ class ShootingProblem:
             found[:, which] = bent.swapaxes(0, 1)
         return found
 
+    def bent(self, at: Iterate, expansion: Expansion) -> Expansion:
+        """Return the expansion with the second derivatives of the frames' costs by positions."""
+        if not self.frames.costs:
+            return expansion
+        matrices = expansion.matrices.copy()
+        matrices[:, : self.model.nv, : self.model.nv] += self.frames.bend(at.q)
+        return expansion._replace(matrices=matrices)
+
     def expand(self, at: Iterate) -> Expansion:
         """Return the derivatives of the steps and of the cost at a motion."""
-        found = part_slopes([self.integrator], self.rows(at))
+        found = part_slopes([self.integrator], self.rows(at), at.touched)
         impulses = np.zeros((len(self.acts), self.model.nv))
         if self.controls.forces:
             impulses[:] = found.F.reshape(-1, 2, self.model.nv, self.model.nv)[0, 0][:, self.acts].T
-        x = self.states(at.q, at.p)
+        x = at.x
         weighed = np.concatenate([x[:-1] @ self.Q, x[-1:] @ self.Q_end])
         matrices = np.broadcast_to(self.Q, (self.steps + 1, *self.Q.shape)).copy()
         matrices[-1] = self.Q_end
@@ -344,7 +423,21 @@ class ShootingProblem:
             weighed, matrices = np.einsum("kij,ki->kj", E, weighed), E.swapaxes(1, 2) @ matrices @ E
         gradients, matrices = 2 * weighed, 2 * matrices
         self.frames.expand(at.q, gradients, matrices)
-        return Expansion(found.A, self.controls.slopes(found), impulses, gradients, matrices)
+        A, B = found.A, self.controls.slopes(found)
+        if found.memory is not None:
+            # the configuration before is part of the state
+            nv = self.model.nv
+            A, B, gradients = (self.widened(x, 1) for x in (A, B, gradients))
+            A, matrices = self.widened(A, 2), self.widened(self.widened(matrices, 1), 2)
+            A[:, : 2 * nv, 2 * nv :], A[:, 2 * nv :, :nv] = found.memory[:, :, :nv], np.eye(nv)
+            A[:, : 2 * nv, :nv] += found.memory[:, :, nv:]
+        return Expansion(A, B, impulses, gradients, matrices)
+
+    def widened(self, x: np.ndarray, axis: int) -> np.ndarray:
+        """Return an array with zeros for the configuration before a node, behind the states of an axis."""
+        shape = list(x.shape)
+        shape[axis] = self.model.nv
+        return np.concatenate([x, np.zeros(shape)], axis=axis)
 
     def riccati(self, model: Expansion, gu: np.ndarray, R: np.ndarray, *, regularisation: float = 0.0,
                 curvature: np.ndarray | None = None, bounds: tuple[np.ndarray, ...] | None = None,
@@ -357,13 +450,14 @@ class ShootingProblem:
         return Pass(expected, k, K, P)
 
 
-def line_search(at: Iterate, move: Callable[[float], Iterate | None], gain: Callable[[float], float]) -> Iterate | None:
-    """Return the motion of the longest step that meets Armijo's condition for the expected decrease, or None."""
+def line_search(at: Iterate, move: Callable[[float], Iterate | None],
+                gain: Callable[[float], float]) -> tuple[Iterate | None, float]:  # fmt: skip
+    """Return the motion of the longest step that meets Armijo's condition for the decrease, or None, and its share."""
     for share in SHARES.tolist():
         found = move(share)
         if found is not None and at.cost - found.cost >= ARMIJO * gain(share):
-            return found
-    return None
+            return found, share
+    return None, 0.0
 
 
 def state_derivatives(model: Model, d: np.ndarray) -> np.ndarray | None:
@@ -377,7 +471,7 @@ def state_derivatives(model: Model, d: np.ndarray) -> np.ndarray | None:
     return found
 
 
-def _initial(control: object) -> tuple[Any, object, object]:
+def guess_parts(control: object) -> tuple[Any, object, object]:
     """Return the torque, the inputs and the prescribed coordinates of a first guess."""
     if not isinstance(control, Mapping):
         return control, None, None

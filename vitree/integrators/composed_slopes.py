@@ -222,13 +222,16 @@ def _taken(parts: Sequence[Part], steps: Rows, torque: np.ndarray, motion: np.nd
 # ---- derivatives ------------------------------------------------------------------------------------
 
 
-def part_slopes(parts: Sequence[Part], rows: Rows, touched: Sequence[Touched | None] = ()) -> Slopes:
+def part_slopes(parts: Sequence[Part], rows: Rows, touched: Sequence[Touched | None] = (),
+                before: tuple[np.ndarray, np.ndarray, Touched | None] | None = None) -> Slopes:  # fmt: skip
     """Return the derivatives of substeps; ``touched`` are the contacts that pushed in steps of order 2.
+
+    ``before`` is the step before these, as of :func:`vitree.integrators.slopes.slopes`.
 
     Within a step prescribed coordinates move on in proportion to time: a substep brings a displacement of theirs
     towards that at the step's end. ``prescribed`` is by the displacement there.
     """
-    found = _each(parts, rows, lambda part, x: slopes(part, x.q, x.q2, x.p, x.u, x.p2, x.t, touched))
+    found = _each(parts, rows, lambda part, x: slopes(part, x.q, x.q2, x.p, x.u, x.p2, x.t, touched, before))
     if len(parts) == 1:
         return found[0]
     model, bounds = parts[0].model, bounds_of(parts)
@@ -260,7 +263,7 @@ def _woven(found: Sequence[Slopes | NodeSlopes]) -> list[Any]:
     woven = []
     for name in names:
         arrays = [getattr(one, name) for one in found]
-        if name == "diagonal":
+        if name == "diagonal" or arrays[0] is None:
             woven.append(arrays[0])
             continue
         if name == "F" and arrays[0].ndim == 3:

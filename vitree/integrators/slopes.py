@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from vitree._core import scalar, wide
 from vitree.errors import InputError, ModelError
 from vitree.integrators.base import Integrator
-from vitree.integrators.contact_slopes import STENCIL, Held, Touched, held_by, solve_held
+from vitree.integrators.contact_slopes import Held, Touched, held_by, solve_held
 from vitree.integrators.variational import KINETIC, LinearTime, Midpoint, Variational
 from vitree.lie import SE3, SO3, Map
 from vitree.mechanism.drives import Drive
@@ -30,8 +31,8 @@ BLOCKS, MAPPED, FACTORED = 0, 1, 2
 #: Share of the momentum by which a step's end may differ from what the forces that are known lead to; with contacts,
 #: which are solved for less closely.
 UNEXPLAINED, UNEXPLAINED_BY_CONTACT = 1e-6, 1e-5
-#: Differences of the gradient of a constraint in Python [m or rad].
-APART = 1e-3
+#: Differences of the gradient of a constraint in Python [m or rad]; places and weights (over 60) of order 6.
+APART, STENCIL = 1e-3, ((1, 45), (2, -9), (3, 1))
 
 
 class UnexplainedError(InputError):
@@ -62,6 +63,10 @@ class Slopes:
         What displacements of prescribed coordinates at the end change of d2, p2 and lam.
     light : (n, nv) array
         How far a momentum at node 1 moves its coordinate, about.
+    memory : (n, 2 nv, 2 nv) array or None
+        The derivatives of (d2, p2) by the displacements of the configuration before that at node 1 and of that at
+        node 1, through the direction of the slip between them, which friction opposes by half; A treats this as given.
+        None where nothing slides.
     """
 
     A: np.ndarray
@@ -73,6 +78,7 @@ class Slopes:
     multipliers: np.ndarray
     prescribed: np.ndarray
     light: np.ndarray
+    memory: np.ndarray | None = None
 
     def by_kicks(self, kicks: np.ndarray) -> np.ndarray:
         """Return the derivatives of (d2, p2), (n, 2 nv, k), by what adds ``kicks`` (2, n, nv, k) to -p1 and to p2."""
@@ -95,9 +101,9 @@ class Slopes:
 
 
 def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: np.ndarray, u: np.ndarray,
-           p2: np.ndarray | None = None, t: np.ndarray | None = None,
-           touched: Sequence[Touched | None] = ()) -> Slopes:  # fmt: skip
-    """Return the derivatives of steps.
+           p2: np.ndarray | None = None, t: np.ndarray | None = None, touched: Sequence[Touched | None] = (),
+           before: tuple[np.ndarray, np.ndarray, Touched | None] | None = None) -> Slopes:  # fmt: skip
+    """Return the derivatives of steps, which follow each other where contacts push.
 
     Parameters
     ----------
@@ -114,6 +120,8 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
         Times of the starts, for loads in Python; zero if not given.
     touched : sequence of Touched or None, optional
         The contacts that pushed in each step; none if not given.
+    before : (q, q2, touched), optional
+        The step before the first.
     """
     model: Model = integrator.model
     n, nv = len(q), model.nv
@@ -124,8 +132,11 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
             for k, one in enumerate(touched)
         ]
         found = node_slopes(integrator, q, q2, p, u, p2, t, helds)
-        A, multipliers, prescribed = _map(model, found.K, q, q2, helds)
-        return Slopes(A, *found[1:], multipliers, prescribed, _light(found.K))
+        first = None
+        if before is not None and before[2] is not None and helds and helds[0] is not None and helds[0].leads:
+            first = held_by(stepper, model, integrator.dt, *before)
+        A, multipliers, prescribed, memory = _map(model, integrator.dt, found.K, q, q2, [first, *helds])
+        return Slopes(A, *found[1:], multipliers, prescribed, _light(found.K), memory)
     found = _compiled(integrator, q, q2, p, u, MAPPED)
     A = found.K.reshape(n, 2 * nv, 2 * nv)
     light = np.abs(np.diagonal(A[:, :nv, nv:], axis1=1, axis2=2))
@@ -279,11 +290,12 @@ def _compiled(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, 
     return NodeSlopes(K.reshape(n, 4, nv, nv), F, drives.reshape(n, 3, nv), ends, by_inputs, diagonal)
 
 
-def _map(model: Model, K: np.ndarray, q: np.ndarray, q2: np.ndarray,
-         helds: Sequence[Held | None]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-    """Return A, multipliers and prescribed of :class:`Slopes`, from K of :class:`NodeSlopes`, whatever its entries are.
+def _map(model: Model, h: float, K: np.ndarray, q: np.ndarray, q2: np.ndarray,
+         helds: Sequence[Held | None]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:  # fmt: skip
+    """Return A, multipliers, prescribed and memory of :class:`Slopes`, from K of :class:`NodeSlopes`, whatever it has.
 
-    The equations are K12 d2 + Dh(q1)^T dlam = dp1 - K11 d1 in free coordinates, and Dh(q2) d2 = 0.
+    The equations are K12 d2 + Dh(q1)^T dlam = dp1 - K11 d1 in free coordinates, and Dh(q2) d2 = 0. ``helds`` are those
+    of the step before the first, and of the steps.
     """
     n, nv, m = len(K), K.shape[-1], len(model.constraints)
     locked = np.asarray(model.flat.kinematic, dtype=bool)
@@ -303,19 +315,26 @@ def _map(model: Model, K: np.ndarray, q: np.ndarray, q2: np.ndarray,
         d2[:, free] = moved - pushed @ lam
     else:
         lam = np.zeros((n, 0, right.shape[2]))
-        d2[:, free] = np.linalg.solve(inner, right)
-    for k, held in enumerate(helds):
+        d2[:, free] = moved = np.linalg.solve(inner, right)
+    memory = None
+    for k, (last, held) in enumerate(pairwise(helds)):
         if held is not None:
+            more, by_last = np.zeros((len(held.push), 0)), held.by_before(last)
+            more = more if by_last is None else by_last
             if m:
-                held = held.with_constraints(one[k], two[k])
+                held, more = held.with_constraints(one[k], two[k]), np.pad(more, ((m, 0), (0, 0)))
             d2[k, free] = 0.0
-            d2[k, free], pushes = solve_held(inner[k], right[k], held, d2[k], free)
+            d2[k, free], pushes, kept = solve_held(moved[k], h, held, d2[k], free, more)
             lam[k] = pushes[:m]
+            if by_last is not None:
+                memory = np.zeros((n, 2 * nv, 2 * nv)) if memory is None else memory
+                memory[k, free] = kept
+                memory[k, nv:] = K[k, 3][:, free] @ kept
     p2 = K[:, 3] @ d2
     p2[:, :, :nv] += K[:, 2]
     found = np.concatenate([d2, p2], axis=1)
     prescribed = np.concatenate([found[:, :, 2 * nv :], lam[:, :, 2 * nv :]], axis=1)
-    return np.ascontiguousarray(found[:, :, : 2 * nv]), lam[:, :, : 2 * nv], prescribed
+    return np.ascontiguousarray(found[:, :, : 2 * nv]), lam[:, :, : 2 * nv], prescribed, memory
 
 
 def _impulses(S: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -339,28 +358,25 @@ def _add_loads(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray,
     """Add what loads do: linear-time has half of them at each node, midpoint all of them in the middle."""
     model, h = integrator.model, integrator.dt
     K, F, ends, by_inputs = found.K, found.F, found.ends, found.by_inputs
-    rest = np.zeros(model.nv)
     if isinstance(integrator, LinearTime):
-        for k in range(len(q)):
-            for node, place, block, sense in ((0, q, 0, -1), (1, q2, 3, 1)):
-                force, by_q, _, by_u = _forces(model, t[k], place[k], rest, u[k])
-                ends[node, k] += sense * 0.5 * h * force
-                K[k, block] += sense * 0.5 * h * by_q
-                by_inputs[node, k] = 0.5 * h * by_u
+        rest = np.zeros((len(q), model.nv))
+        for node, place, block, sense in ((0, q, 0, -1), (1, q2, 3, 1)):
+            force, by_q, _, by_u = _forces(model, t, place, rest, u)
+            ends[node] += sense * 0.5 * h * force
+            K[:, block] += sense * 0.5 * h * by_q
+            by_inputs[node] = 0.5 * h * by_u
         return
     alpha = integrator.settings.get("alpha", 0.5)
     y = model.difference(q, q2)
     rates = -joint_maps(model, y), joint_maps(model, -y)
-    for k in range(len(q)):
-        at = model.integrate(q[k], alpha * y[k])
-        force, by_q, by_v, by_u = _forces(model, t[k] + alpha * h, at, y[k] / h, u[k])
-        for node, sense in ((0, -1), (1, 1)):
-            ends[node, k] += sense * F[k, node] @ force
-            by_inputs[node, k] = F[k, node] @ by_u
-            for other in (0, 1):
-                # the middle is displaced by E d, and F is h E^T; the rate changes by X d/h
-                moved = (by_q @ F[k, other].T + by_v @ rates[other][k]) / h
-                K[k, 2 * node + other] += sense * F[k, node] @ moved
+    force, by_q, by_v, by_u = _forces(model, t + alpha * h, model.integrate(q, alpha * y), y / h, u)
+    for node, sense in ((0, -1), (1, 1)):
+        ends[node] += sense * (F[:, node] @ force[:, :, None])[:, :, 0]
+        by_inputs[node] = F[:, node] @ by_u
+        for other in (0, 1):
+            # the middle is displaced by E d, and F is h E^T; the rate changes by X d/h
+            moved = (by_q @ F[:, other].swapaxes(1, 2) + by_v @ rates[other]) / h
+            K[:, 2 * node + other] += sense * F[:, node] @ moved
 
 
 def joint_maps(model: Model, y: np.ndarray) -> np.ndarray:
@@ -392,23 +408,28 @@ def groups_of(model: Model) -> list[tuple[np.ndarray, Map]]:
     return found
 
 
-def _forces(model: Model, t: float, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return the forces (nv,) of loads that are no drives, and their derivatives by displacements, velocities, inputs.
+def _forces(model: Model, t: np.ndarray, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return the forces (n, nv) of loads that are no drives, and their derivatives by displacements, rates and inputs.
 
     Those of the core are linear in inputs.
     """
-    nv = model.nv
-    force, by_q, by_v = core.load_derivatives(model.core, model.load_list, q, v, u)
-    if any(isinstance(load, BallSpring) and load.inputs for load in model.loads):  # which are not linear in these
-        by_u = differences(lambda at: core.load_derivatives(model.core, model.load_list, q, v, at)[0], u, len(u)).T
-    else:
-        more = [core.load_derivatives(model.core, model.load_list, q, v, u + x)[0] - force for x in np.eye(len(u))]
-        by_u = np.array(more).reshape(-1, nv).T
-    if (own := model.written) is not None:
-        force, slopes = force + own.rest(q) + own.move(t, q, v, u), own.tangent(t, q, v, u)
-        by_q, by_v = by_q + slopes[0], by_v + slopes[1]
-        if len(u):
-            by_u = by_u + differences(lambda at: own.move(t, q, v, at), u, len(u)).T
+    q, v, u = (np.ascontiguousarray(x) for x in (q, v, u))
+    force, by_q, by_v, by_u = core.load_derivatives(model.core, model.load_list, q, v, u)
+    own = model.written
+    # which are not linear in these
+    bent = any(isinstance(load, BallSpring) and load.inputs for load in model.loads)
+    for k in range(len(q) if bent or own is not None else 0):
+        at, when, rate, given = q[k], t[k], v[k], u[k]
+        if bent:
+            by_u[k] = differences(lambda x: core.load_derivatives(
+                model.core, model.load_list, at[None], rate[None], x[None])[0][0], given, len(given)).T  # noqa: B023
+        if own is not None:
+            slopes = own.tangent(when, at, rate, given)
+            force[k] += own.rest(at) + own.move(when, at, rate, given)
+            by_q[k] += slopes[0]
+            by_v[k] += slopes[1]
+            if len(given):
+                by_u[k] += differences(lambda x: own.move(when, at, rate, x), given, len(given)).T  # noqa: B023
     return force, by_q, by_v, by_u
 
 

@@ -312,7 +312,8 @@ class DynamicsMethods(ContactMethods):
         value, by_q, by_v, by_qq, by_vq, by_vv = core.lagrangian_derivatives(self.core, q, v)
         if self.flat.loads:
             rows = lower_loads(self.index, tuple(x for x in self.flat.loads if isinstance(x, CONSERVATIVE)))
-            forces, slopes, _ = core.load_derivatives(self.core, rows, q, self.zero_velocity(), np.empty(0))
+            given = q[None], self.zero_velocity()[None], np.empty((1, 0))
+            forces, slopes, *_ = (x[0] for x in core.load_derivatives(self.core, rows, *given))
             by_q, by_qq = by_q + forces, by_qq + slopes
             value -= float(core.load_potentials(self.core, rows, q[None])[0])
         if self.written is not None and self.written.resting:

@@ -583,7 +583,7 @@ class ForceMethods(DynamicsMethods):
         # M a = Q(q, v) + tau + Dh^T multipliers - c(q, v): Q's slopes less those of inverse dynamics at a
         a = self.forward_dynamics(q, v, tau, contacts="none", **more).acceleration
         inverse = _RNEA.answer(self._calls, self, q, v, a) or rnea_derivatives(self, q, v, a)
-        _, by_q, by_v = core.load_derivatives(self.core, self.load_list, q, v, u)
+        _, by_q, by_v, _ = (x[0] for x in core.load_derivatives(self.core, self.load_list, q[None], v[None], u[None]))
         of_joints = core.joint_slopes(self.core, self.drive_list, q, v, u)
         by_q += np.diag(of_joints[0]) - inverse.by_q
         by_v += np.diag(of_joints[1]) - inverse.by_v

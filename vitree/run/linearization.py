@@ -23,7 +23,7 @@ from vitree.integrators.composed_slopes import (
     part_slopes,
     retraced,
 )
-from vitree.integrators.contact_slopes import Touched
+from vitree.integrators.contact_slopes import SLIDING, Touched
 from vitree.integrators.curvature import BLOCKS, curvature, require_curvature
 from vitree.integrators.slopes import (
     NodeSlopes,
@@ -36,12 +36,12 @@ from vitree.integrators.slopes import (
     require_slopes,
     sweep,
 )  # fmt: skip
-from vitree.mechanism.flat import KIND_NV
-from vitree.mechanism.unilateral import DRY_FRICTION, OF_JOINTS, ROPE, Rope
+from vitree.mechanism.unilateral import DRY_FRICTION, OF_JOINTS
 from vitree.model.changes import require_one_model
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.model.user_inputs import resolve_inputs
+from vitree.results.contacts import ContactLog
 from vitree.results.recording import Recording
 from vitree.run.controller import parts_of, with_targets
 
@@ -49,8 +49,6 @@ from vitree.run.controller import parts_of, with_targets
 CHUNK = 256
 #: Most numbers of the derivatives of steps that are worked out at once: a moment's work, then signals are looked at.
 NUMBERS = 2**22
-#: [m/s] slower than this nothing slides.
-SLIDING = 1e-7
 
 
 class Derivatives(NamedTuple):
@@ -356,11 +354,14 @@ class StepsOf:
         u = _inputs_of(self.model, control, len(run) - 1)
         rows = run.q[:-1], run.q[1:], run.p[:-1], run.p[1:], u, run.t[:-1]
         self.ends = Rows(*(np.ascontiguousarray(x) for x in rows))
-        self.touched = touched_in(run, self.model) if self.model.has_contact else []
+        log = run.contacts
+        self.touched = [] if log is None else touched_in(log, self.model, run.dt, len(run) - 1)
         if not len(self.ends.q):
             raise InputError("the run has no steps; resume it before it is linearized")
         self.tolerance = float(settings.get("tolerance", self.integrator.settings["tolerance"]))
         self._parts: dict[int, list[Part]] = {}
+        #: what the step after a node adds to the costate of the node before, through its slips
+        self._carried = np.zeros(self.model.nv)
         self.pieces, nodes = _pieces_of(run, self.ends)
         composed = len(self.parts_of(1))
         self.first = np.concatenate([[0], np.cumsum(self.pieces * composed)])
@@ -407,8 +408,10 @@ class StepsOf:
     def slopes(self, begin: int, end: int) -> Slopes:
         """Return the derivatives of the substeps of steps begin to end."""
         rows = self.rows.of(self._within(begin, end))
-        touched = self.touched[begin:end] if self.pieces[begin] == 1 else []
-        found = part_slopes(self.parts(begin), rows, touched)
+        touched, before = self.touched[begin:end] if self.pieces[begin] == 1 else [], None
+        if begin and touched:
+            before = self.ends.q[begin - 1], self.ends.q2[begin - 1], self.touched[begin - 1]
+        found = part_slopes(self.parts(begin), rows, touched, before)
         self._require_explained(found, rows, begin)
         return found
 
@@ -428,14 +431,18 @@ class StepsOf:
     def sweep(self, begin: int, end: int, g: np.ndarray, costates: np.ndarray) -> Slopes | NodeSlopes:
         """Fill the costates of the nodes of steps begin to end, from that at the end of the last, and return slopes.
 
+        The steps are the last ones, or those before steps that were swept.
         Each is A^T times the next one, and its row of ``g``. Both are (substeps + 1, 2 nv), and so are the slopes.
         """
         first, last = self.first[[begin, end]]
         if not is_plain(self.integrator):
-            found = self.slopes(begin, end)
+            found, nv = self.slopes(begin, end), self.model.nv
             for k in range(last - 1, first - 1, -1):
                 np.dot(costates[k + 1], found.A[k - first], out=costates[k])
                 costates[k] += g[k]
+                by_slips = np.zeros(2 * nv) if found.memory is None else costates[k + 1] @ found.memory[k - first]
+                costates[k, :nv] += self._carried + by_slips[nv:]
+                self._carried = by_slips[:nv]
             return found
         blocks = self._factored(begin, end)
         sweep(self.model, blocks.K, g[first:last], costates[first : last + 1])
@@ -460,6 +467,9 @@ class StepsOf:
         for k in range(first, last):
             np.dot(found.A[k - first], motions[k], out=motions[k + 1])
             motions[k + 1] += ends[k - first]
+            if found.memory is not None and k:
+                nv = self.model.nv
+                motions[k + 1] += found.memory[k - first] @ np.concatenate([motions[k - 1, :nv], motions[k, :nv]])
 
     def _factored(self, begin: int, end: int) -> NodeSlopes:
         rows = self.rows.of(self._within(begin, end))
@@ -492,59 +502,41 @@ def _pieces_of(run: Recording, ends: Rows) -> tuple[np.ndarray, Rows]:
     return pieces, Rows(*(np.ascontiguousarray(x) for x in found))
 
 
-def touched_in(run: Recording, model: Model) -> list[Touched | None]:
-    """Return the contacts that pushed in each step of a run that records each of them."""
-    log, h = run.contacts, run.dt
-    assert log is not None  # the model has contacts
+def touched_in(log: ContactLog, model: Model, h: float, steps: int) -> list[Touched | None]:
+    """Return the contacts that pushed in each of so many steps of the length h [s], of which a log has all."""
     facets = None if log.nodes is None else log.nodes.facets
-    count, rubs = model.contact_list.count, [name == DRY_FRICTION for _, name in log.names]
+    count = model.contact_list.count
+    rubs = np.array([name == DRY_FRICTION for _, name in log.names], dtype=bool)
     # a limit's impulse has the sign of its coordinate
     stops = np.array([name in OF_JOINTS and name != DRY_FRICTION for _, name in log.names], dtype=bool)
     impulses = np.where(stops[log.number][:, None], np.abs(log.impulse), log.impulse)
-    moves = np.array([_moving(model, *names) for names in log.names]).reshape(-1, model.nv)
     found: list[Touched | None] = []
     ways, turns = np.zeros((count, 3)), np.zeros((count, 3))
-    lengths = model.contact_list.lengths
-    # of friction of turning, rotations in the measure of their rows
-    along = (log.angular_slip * log.normal).sum(axis=1, keepdims=True) * log.normal
-    spin, roll = lengths[log.number].T[..., None]
-    some = lengths[log.number].any(axis=1, keepdims=True)
-    turned = np.where(some, spin * along + roll * (log.angular_slip - along), 0.0)
-    bounds = np.searchsorted(log.record, np.arange(1, len(run) + 1))
-    for k in range(len(run) - 1):
+    lengths, turned = model.contact_list.lengths, np.zeros((len(log), 3))
+    if lengths.any():
+        # of friction of turning, rotations in the measure of their rows
+        along = (log.angular_slip * log.normal).sum(axis=1, keepdims=True) * log.normal
+        spin, roll = lengths[log.number].T[..., None]
+        some = lengths[log.number].any(axis=1, keepdims=True)
+        turned = np.where(some, spin * along + roll * (log.angular_slip - along), 0.0)
+    size = np.sqrt((log.slip**2).sum(axis=1) + (turned**2).sum(axis=1))
+    slides = size > SLIDING
+    size[~slides] = np.inf
+    ahead, around = log.slip / size[:, None], turned / size[:, None]
+    # of dry friction: which way, and the length of the step
+    rubs = rubs[log.number]
+    ahead[rubs] = 0.0
+    ahead[rubs, 0], ahead[rubs, 1] = np.where(slides, np.sign(log.slip[:, 0]), 0.0)[rubs], h
+    torques = np.ascontiguousarray(log.angular_impulse)
+    bounds = np.searchsorted(log.record, np.arange(1, steps + 2))
+    for k in range(steps):
         at = slice(bounds[k], bounds[k + 1])
-        numbers, slips = log.number[at], log.slip[at]
-        there = moves[numbers].any(axis=0)
+        numbers = log.number[at]
         own = None if facets is None else np.ascontiguousarray(facets[at])
-        one = Touched(tuple(numbers.tolist()), impulses[at], ways, there, own, log.angular_impulse[at], turns)
+        one = Touched(tuple(numbers.tolist()), impulses[at], ways, own, torques[at], turns)
         found.append(one if len(numbers) else None)
         ways, turns = np.zeros((count, 3)), np.zeros((count, 3))
-        for number, slip, turn in zip(numbers.tolist(), slips, turned[at], strict=True):
-            size = np.linalg.norm([*slip, *turn])
-            if rubs[number]:
-                # which way, and the length of the step
-                ways[number] = np.sign(slip[0]) if size > SLIDING else 0.0, h, 0.0
-            elif size > SLIDING:
-                ways[number], turns[number] = slip / size, turn / size
-    return found
-
-
-def _moving(model: Model, one: str, other: str) -> np.ndarray:
-    """Return which coordinates (nv,) move two that touch: frames, or a frame and the ground, or a joint."""
-    found = np.zeros(model.nv, dtype=bool)
-    if other in OF_JOINTS and other != ROPE:
-        found[model.joint(one).v_slice] = True
-        return found
-    names = {one, other}
-    if other == ROPE:
-        names = {frame for each in model.unilateral if isinstance(each, Rope) and each.name == one
-                 for frame in each.frames}  # fmt: skip
-    for name in names.intersection(model.flat.frame_names):
-        body = int(model.flat.frame_body[model.index.frame(name)])
-        while body >= 0:
-            first = model.index.iv[body]
-            found[first : first + KIND_NV[model.flat.kind[body]]] = True
-            body = int(model.flat.parent[body])
+        ways[numbers], turns[numbers] = ahead[at], around[at]
     return found
 
 

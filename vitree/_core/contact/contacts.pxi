@@ -1424,20 +1424,6 @@ cdef double touch_residual(ModelStepper self) noexcept nogil:
     return cone_judge(y, y.lam, y.w, y.F, False)
 
 
-# ---- for derivatives of steps ------------------------------------------------------------------------
-
-
-cdef void spread_row(ModelStepper self, const TouchRow* W, double* out) noexcept nogil:
-    # out (nv,) += a row by displacements
-    cdef int k
-    if W.a >= 0:
-        for k in range(W.size):
-            push_port(&self.contact, W.a + k, W.on_a[k], out)
-    if W.b >= 0:
-        for k in range(6):
-            push_port(&self.contact, W.b + k, W.on_b[k], out)
-
-
 # ---- report on a step that was not solved ------------------------------------------------------------
 
 

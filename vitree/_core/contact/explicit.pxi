@@ -190,8 +190,7 @@ cdef void apply_impulse(ModelStepper self) noexcept nogil:
     cdef const double* v = x.v if x.opened else self.lane.state.x
     cdef int k
     memset(self.explicit.push, 0, self.nv * sizeof(double))
-    for k in range(x.ports):
-        push_port(x, k, x.u[k], self.explicit.push)
+    push_ports(x, self.explicit.push)
     respond_at_node(self, self.explicit.push, self.explicit.gain)
     for k in range(self.nv):
         self.explicit.v_after[k] = v[k] + self.explicit.gain[k]

@@ -241,89 +241,19 @@ cdef void port_rates(ModelStepper s, const double* v, double* out) noexcept nogi
 
 
 cdef void answer_members(ModelStepper s, const double* q, const int* path, int on_path) noexcept nogil:
-    # P = rows M^-1 rows^T as `answer_at_rest` computes it, after `acceleration` at q. If the response is that of M
-    # alone, its factors are available, and the responses are those of the bodies on the path, zero elsewhere
-    cdef Touching* x = &s.contact
-    cdef double* P = x.P_room
-    cdef const TouchTree* t
-    cdef int k, j, first, end
-    if not s.answers_by_factors:
+    # P after `acceleration` at q, which leaves the factors of M
+    if s.answers_by_factors:
+        answer_on_paths(s, path, on_path)
+    else:
         answer_at_rest(s, q)
-        return
-    memset(x.response, 0, x.row_reals * sizeof(double))
-    for k in range(x.ports):
-        t = &x.tree[x.tree_of_port[k]]
-        first = bodies_before(path, on_path, t.body)
-        end = bodies_before(path, on_path, t.body_end)
-        if x.owner[k] < 0 and s.touch[-1 - x.owner[k]].kind == AT_LENGTH:
-            aba_response(s.shared.m, row_of(x, x.rows, k), t.body, t.body_end, row_of(x, x.response, k), s.lane.bodies.aba)
-        else:
-            aba_response_along(s.shared.m, row_of(x, x.rows, k), body_of_port(s, k), path + first, end - first,
-                               row_of(x, x.response, k), s.lane.bodies.aba)
-        for j in range(x.part[x.part_of_port[k]], k + 1):
-            block_row(x, P, k)[j] = block_row(x, P, j)[k] = along_port(x, j, row_of(x, x.response, k))
-
-
-cdef int bodies_before(const int* path, int count, int body) noexcept nogil:
-    # of a path in order, how many come before a body
-    cdef int low = 0, high = count, middle
-    while low < high:
-        middle = (low + high) // 2
-        if path[middle] < body:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-cdef int body_of_port(ModelStepper s, int port) noexcept nogil:
-    # the body in contact, or one that a number moves
-    cdef const vt_model* m = s.shared.m
-    cdef int i = s.contact.owner[port], iv
-    if i < 0:
-        iv, i = s.touch[-1 - i].iv, m.nbody - 1
-        while m.body[i].iv > iv:
-            i -= 1
-    return i
-
-
-cdef int paths_of_ports(ModelStepper s, int* path) noexcept nogil:
-    # the bodies between ports and the world in their order, (nbody,) at most; returns their number
-    cdef Touching* x = &s.contact
-    cdef const vt_model* m = s.shared.m
-    cdef int i, k, count = 0
-    memset(path, 0, m.nbody * sizeof(int))
-    for k in range(x.ports):
-        i = body_of_port(s, k)
-        while i >= 0 and not path[i]:
-            path[i] = True
-            i = m.body[i].parent
-    for k in range(m.nbody):
-        i = k if x.on_rope[k] else -1
-        while i >= 0 and not path[i]:
-            path[i] = True
-            i = m.body[i].parent
-    for i in range(m.nbody):
-        if path[i]:
-            path[count] = i
-            count += 1
-    return count
 
 
 cdef void push_accelerations(ModelStepper s, double* a) noexcept nogil:
     # a += M^-1 J^T f
-    cdef Touching* x = &s.contact
-    cdef int k
-    sum_wrenches(s, x.cones.lam, x.u)
-    if s.answers_by_factors:
-        memset(x.v, 0, s.nv * sizeof(double))
-        for k in range(x.ports):
-            push_port(x, k, x.u[k], x.v)
-        aba_response(s.shared.m, x.v, 0, s.shared.m.nbody, x.v2, s.lane.bodies.aba)
-        vt_add_row(s.nv, 1.0, x.v2, a)
-        return
-    for k in range(x.ports):
-        add_port(x, x.response, k, x.u[k], a)
+    sum_wrenches(s, s.contact.cones.lam, s.contact.u)
+    memset(s.contact.v, 0, s.nv * sizeof(double))
+    push_ports(&s.contact, s.contact.v)
+    add_push(s, s.contact.v, a)
 
 
 cdef void hold_again(ModelStepper s, double t, const double* q, const double* v, double* a) noexcept nogil:
@@ -333,8 +263,7 @@ cdef void hold_again(ModelStepper s, double t, const double* q, const double* v,
     cdef double* rates = s.lane.prescribed.a
     cdef int k
     memcpy(x.v, tau, s.nv * sizeof(double))
-    for k in range(x.ports):
-        push_port(x, k, x.u[k], tau)
+    push_ports(x, tau)
     for k in range(s.shared.m.nlocked):     # which velocities took for their own
         rates[s.shared.locked[k].iv] = a[s.shared.locked[k].iv]
     model_acceleration(s, t, q, v, a)

@@ -176,11 +176,10 @@ cdef void solve_at_rest(ModelStepper self) noexcept nogil:
 
 cdef void push_by(ModelStepper self, double* v) noexcept nogil:
     # v += M^-1 J^T lam of that problem
-    cdef Touching* x = &self.contact
-    cdef int k
-    sum_wrenches(self, x.cones.lam, x.u)
-    for k in range(x.ports):
-        add_port(x, x.response, k, x.u[k], v)
+    sum_wrenches(self, self.contact.cones.lam, self.contact.u)
+    memset(self.contact.whole, 0, self.nv * sizeof(double))
+    push_ports(&self.contact, self.contact.whole)
+    add_push(self, self.contact.whole, v)
 
 
 cdef void choose_frictionless(ModelStepper self) noexcept nogil:
@@ -503,9 +502,8 @@ cdef int strike_node(ModelStepper self, bint bounces) noexcept nogil:
             store3(turning_of(x, x.impact_impulses, x.member[k]), world_turn(self, k, x.total + y.row[k]))
     sum_wrenches(self, x.total, x.u)
     memset(x.impact, 0, nv * sizeof(double))
-    for k in range(x.ports):
-        push_port(x, k, x.u[k], x.impact)
-        add_port(x, x.response, k, x.u[k], x.v)
+    push_ports(x, x.impact)
+    add_push(self, x.impact, x.v)
     x.opened = True
     x.count = 0
     return OK
@@ -629,20 +627,24 @@ cdef void choose_hit(ModelStepper self, const int* chosen, int count) noexcept n
 
 
 cdef void answer_at_rest(ModelStepper self, const double* q) noexcept nogil:
-    # M^-1 of each port, with the constraints satisfied, and P = rows M^-1 rows^T, tree by tree
+    # P = rows M^-1 rows^T, with the constraints satisfied
+    cdef Touching* x = &self.contact
+    cdef int* path = <int*>x.whole
+    model_velocity(self, q, self.shared.zeros, x.still)
+    if self.answers_by_factors:
+        # M as `velocity` left it
+        answer_on_paths(self, path, paths_of_ports(self, path))
+    else:
+        answer_by_velocities(self, q)
+
+
+cdef void answer_by_velocities(ModelStepper self, const double* q) noexcept nogil:
+    # tree by tree, by the velocities of momenta; prescribed coordinates move as given at any momentum
     cdef Touching* x = &self.contact
     cdef const TouchTree* t
-    cdef double* P = x.P_room
     cdef int k, j, p
-    model_velocity(self, q, self.shared.zeros, x.still)
     for k in range(x.ports):
         t = &x.tree[x.tree_of_port[k]]
-        if self.answers_by_factors:
-            # M as `velocity` left it
-            aba_response(self.shared.m, row_of(x, x.rows, k), t.body, t.body_end, row_of(x, x.response, k),
-                         self.lane.bodies.aba)
-            continue
-        # prescribed coordinates move as given at any momentum
         memset(x.r, 0, self.nv * sizeof(double))
         push_port(x, k, 1.0, x.r)
         model_velocity(self, q, x.r, x.whole)
@@ -651,7 +653,117 @@ cdef void answer_at_rest(ModelStepper self, const double* q) noexcept nogil:
     for p in range(x.parts):
         for k in range(x.part[p], x.part[p] + x.part_size[p]):
             for j in range(x.part[p], x.part[p] + x.part_size[p]):
-                block_row(x, P, k)[j] = along_port(x, k, row_of(x, x.response, j))
+                block_row(x, x.P_room, k)[j] = along_port(x, k, row_of(x, x.response, j))
+
+
+cdef void answer_on_paths(ModelStepper self, const int* path, int on_path) noexcept nogil:
+    # by the factors of M: the six wrenches on a body at once, on the paths between ports and the world
+    cdef Touching* x = &self.contact
+    cdef double* P = x.P_room
+    cdef double* answer
+    cdef const TouchTree* t
+    cdef int k = 0, j, first, count
+    while k < x.ports:
+        t = &x.tree[x.tree_of_port[k]]
+        first = bodies_before(path, on_path, t.body)
+        count = bodies_before(path, on_path, t.body_end) - first
+        if x.owner[k] >= 0:
+            aba_answer_wrenches(self.shared.m, self.lane.bodies.aba, x.owner[k], path + first, count, x.side)
+            see_bodies(x, P, k, 1.0)
+            k += 6
+            continue
+        answer = row_of(x, x.response, k)
+        memset(answer + t.v, 0, (t.v_end - t.v) * sizeof(double))
+        if self.touch[-1 - x.owner[k]].kind == AT_LENGTH:
+            aba_response(self.shared.m, row_of(x, x.rows, k), t.body, t.body_end, answer, self.lane.bodies.aba)
+        else:
+            aba_response_along(self.shared.m, row_of(x, x.rows, k), body_of_port(self, k), path + first, count, answer,
+                               self.lane.bodies.aba)
+        for j in range(x.part[x.part_of_port[k]], x.part[x.part_of_port[k]] + x.part_size[x.part_of_port[k]]):
+            block_row(x, P, k)[j] = block_row(x, P, j)[k] = along_port(x, j, answer)
+        k += 1
+
+
+cdef void see_bodies(Touching* x, double* P, int port, double size) noexcept nogil:
+    # six columns of P: size times the displacements of bodies in `side`, at the bodies in contact
+    cdef const double* moved
+    cdef double* to
+    cdef int part = x.part_of_port[port], j = x.part[part], end = j + x.part_size[part], k, c
+    while j < end:
+        if x.owner[j] < 0:
+            j += 1
+            continue
+        moved, to = x.side[x.owner[j]].x, block_row(x, P, j) + port
+        for k in range(6):
+            for c in range(6):
+                to[c] = size * moved[k * SIDES + c]
+            to += x.part_size[part]
+        j += 6
+
+
+cdef int bodies_before(const int* path, int count, int body) noexcept nogil:
+    # of a path in order, how many come before a body
+    cdef int low = 0, high = count, middle
+    while low < high:
+        middle = (low + high) // 2
+        if path[middle] < body:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+cdef int body_of_port(ModelStepper s, int port) noexcept nogil:
+    # the body in contact, or one that a number moves
+    cdef const vt_model* m = s.shared.m
+    cdef int i = s.contact.owner[port], iv
+    if i < 0:
+        iv, i = s.touch[-1 - i].iv, m.nbody - 1
+        while m.body[i].iv > iv:
+            i -= 1
+    return i
+
+
+cdef int paths_of_ports(ModelStepper s, int* path) noexcept nogil:
+    # the bodies between ports and the world in their order, (nbody,) at most; returns their number
+    cdef Touching* x = &s.contact
+    cdef const vt_model* m = s.shared.m
+    cdef int i, k, count = 0
+    memset(path, 0, m.nbody * sizeof(int))
+    for k in range(x.ports):
+        i = body_of_port(s, k)
+        while i >= 0 and not path[i]:
+            path[i] = True
+            i = m.body[i].parent
+    for k in range(m.nbody):
+        i = k if x.on_rope[k] else -1
+        while i >= 0 and not path[i]:
+            path[i] = True
+            i = m.body[i].parent
+    for i in range(m.nbody):
+        if path[i]:
+            path[count] = i
+            count += 1
+    return count
+
+
+cdef void push_ports(const Touching* x, double* out) noexcept nogil:
+    # out (nv,) += rows^T u
+    cdef int k
+    for k in range(x.ports):
+        push_port(x, k, x.u[k], out)
+
+
+cdef void add_push(ModelStepper self, const double* push, double* v) noexcept nogil:
+    # v += M^-1 push, of the wrenches u in the ports
+    cdef Touching* x = &self.contact
+    cdef int k
+    if self.answers_by_factors:
+        aba_response(self.shared.m, push, 0, self.shared.m.nbody, x.still, self.lane.bodies.aba)
+        vt_add_row(self.nv, 1.0, x.still, v)
+        return
+    for k in range(x.ports):
+        add_port(x, x.response, k, x.u[k], v)
 
 
 cdef int room_at_node(ModelStepper self) noexcept nogil:

@@ -2,7 +2,7 @@
 # of free seats are at rest, far from anything. One lane.
 
 cdef enum:
-    FIRST_SEATS = 16        # and twice as many where they are taken
+    FIRST_SEATS = 2         # and twice as many where they are taken
 
 
 cdef int make_seats(ModelStepper self) except -1:

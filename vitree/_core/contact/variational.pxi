@@ -115,14 +115,12 @@ cdef void variational_push_late(ModelStepper self) noexcept nogil:
 cdef void kick_node(ModelStepper self) noexcept nogil:
     # impulse = J1^T lam = (rows)^T u, and the impulse of an impact
     cdef Touching* x = &self.contact
-    cdef int k
     self.lane.newton.impulse = x.impulse
     if x.opened:
         memcpy(x.impulse, x.impact, self.nv * sizeof(double))
     else:
         memset(x.impulse, 0, self.nv * sizeof(double))
-    for k in range(x.ports):
-        push_port(x, k, x.u[k], x.impulse)
+    push_ports(x, x.impulse)
 
 
 # ---- the operator ------------------------------------------------------------------------------------
@@ -211,25 +209,15 @@ cdef void answer_body(ModelStepper self, int port, bint fresh) noexcept nogil:
     cdef Touching* x = &self.contact
     cdef const TouchTree* t = &x.tree[x.tree_of_port[port]]
     cdef double* P = contact_P(self)
-    cdef const double* moved
-    cdef double* to
     cdef double scaled = -1.0 / self.lane.now.h
-    cdef int j = x.part[x.part_of_port[port]], end = j + x.part_size[x.part_of_port[port]], k, c
+    cdef int j, k, first = x.part[x.part_of_port[port]]
     self.lane.progress.solves += 1
     self.method.answer_wrenches(self, x.owner[port], t.body, t.body_end, fresh, t.v_end - t.v,
                                 row_of(x, port_answers(self), port))
-    while j < end:
-        if x.owner[j] < 0:
-            for k in range(6):
-                see_pair(self, j, port + k)
-            j += 1
-            continue
-        moved, to = x.side[x.owner[j]].x, block_row(x, P, j) + port
-        for k in range(6):
-            for c in range(6):
-                to[c] = scaled * moved[k * SIDES + c]
-            to += x.part_size[x.part_of_port[port]]
-        j += 6
+    see_bodies(x, P, port, scaled)
+    for j in range(first, first + x.part_size[x.part_of_port[port]]):
+        for k in range(6 if x.owner[j] < 0 else 0):
+            see_pair(self, j, port + k)
 
 
 cdef inline void see_pair(ModelStepper self, int j, int k) noexcept nogil:

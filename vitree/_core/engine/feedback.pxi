@@ -9,24 +9,26 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
     after the first are written.
 
     ``correction`` is None, or (acts, share, k, K, q, p): to entry ``acts[j]`` of a row is added ``share k + K x``, with k
-    (steps, m), K (steps, m, 2 nv) and the displacement x of the state from the rows of q and p. Rows are clipped to
-    ``low`` and ``high``, and ``controls`` is overwritten with what acted.
+    (steps, m), K (steps, m, 2 nv) and the displacement x of the state from the rows of q and p. If K is (steps, m, 3 nv),
+    x has the displacement of the configuration before as well. Rows are clipped to ``low`` and ``high``, and ``controls``
+    is overwritten with what acted.
 
-    Returns the status, and the number of steps taken.
+    Returns the status, and the number of steps taken. If the stepper logs contacts, they are those of all steps.
     """
     cdef Busy busy = stepper.busy()
     cdef const vt_model* m = stepper.shared.m
     cdef State* state = &stepper.lane.state
     cdef Py_ssize_t steps = controls.shape[0], i = 0
-    cdef int nv = stepper.nv, nu = stepper.shared.schedule.nu, status = OK, count = 0, moved = 0, size, j
+    cdef int nv = stepper.nv, nu = stepper.shared.schedule.nu, width = 2 * stepper.nv
+    cdef int status = OK, count = 0, moved = 0, size, j
     cdef const int[::1] acts
     cdef const double[:, ::1] k, near_q, near_p
     cdef const double[:, :, ::1] K
     cdef double* row
     cdef double share = 0.0, rate, since = seconds_now()
     cdef bint corrects = correction is not None, asks = stepper.asks()
-    cdef Scratch room = Scratch(2 * nv * sizeof(double) + 128)
-    cdef double* x = <double*>room.take(2 * nv * sizeof(double) + 8)
+    cdef Scratch room = Scratch(3 * nv * sizeof(double) + 128)
+    cdef double* x = <double*>room.take(3 * nv * sizeof(double) + 8)
     if motion is not None:
         moved = m.nlocked
         require_shape(motion, (2 * steps + 1, 3, moved))
@@ -46,7 +48,8 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
     require_shape(high, (size,))
     if corrects:
         require_shape(k, (steps, count))
-        require_shape(K, (steps, count, 2 * nv))
+        width = 3 * nv if K.shape[2] == 3 * nv else 2 * nv
+        require_shape(K, (steps, count, width))
         require_shape(near_q, (steps + 1, stepper.nq))
         require_shape(near_p, (steps + 1, nv))
     if not nv:
@@ -64,11 +67,12 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
             row = &controls[i, 0]
             if corrects:
                 # x = (log of the displacement from the nearby motion, p - p of that motion)
+                memcpy(x + 2 * nv, x, nv * sizeof(double))
                 difference(m, &near_q[i, 0], state.q, x)
                 for j in range(nv):
                     x[nv + j] = state.x[j] - near_p[i, j]
                 for j in range(count):
-                    row[acts[j]] += share * k[i, j] + inner(&K[i, j, 0], x, 2 * nv)
+                    row[acts[j]] += share * k[i, j] + inner(&K[i, j, 0], x, width)
             for j in range(size):
                 if row[j] > high[j]:
                     row[j] = high[j]
@@ -92,4 +96,8 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
             stepper.close_step()
             memcpy(&q[i + 1, 0], state.q, stepper.nq * sizeof(double))
             memcpy(&p[i + 1, 0], state.x, nv * sizeof(double))
+            if stepper.logs:
+                status = stepper.log_row(i + 1)
+                if status != OK:
+                    break
     return status, i if status != OK else steps

@@ -192,100 +192,151 @@ cdef class ModelStepper(Stepper):
         for k in range(self.shared.ndrive):
             row[WATCHED + k] = x.impulse[k] / x.spent if x.spent != 0.0 else NAN
 
-    def between(self, const double[::1] q, const double[::1] q2, members, const double[:, ::1] ways, facets=None,
-                turns=None):
-        """The laws and rows of some contacts in a step from q to q2; the state is lost.
+    def contact_slopes(self, const double[::1] q, const double[::1] q2, members, const double[:, ::1] impulses,
+                       const double[:, ::1] ways, facets=None, torques=None, turns=None):
+        """The laws and rows of some contacts in a step from q to q2, and their derivatives; the state is lost.
 
-        members: numbers of contacts. ways: (contacts, 3) previous direction of slip of each, and turns (contacts, 3) of
-        its rotation, in the measure of its rows, or None. facets: (members, FACET_ROW) as :meth:`take_contacts` has
-        them, or None where no convex shapes may touch. Returns the order of the members, their laws, dims, bounds of
-        friction and leads (k, LEADS); the rows (n, nv) by which impulses act at node 1, and their velocities (n,), of
-        targets of zero; and directions (k, WIDE, 3): their products with impulses, of rows of rotation with those of
-        torques, are the impulses of the rows. For compliant contacts
-        also: the normal impulse at the end of the step, and the derivatives of the impulses at start and end by the
-        gaps at both, (k, 5); the normals there (k, 3), and the rows (k, nv) by which impulses act there.
+        Parameters
+        ----------
+        q, q2 : (nq,) arrays
+        members : sequence of int
+            Their numbers.
+        impulses : (members, 3) array [N s]
+            World axes; those of single numbers are the first entries.
+        ways : (contacts, 3) array
+            The previous direction of slip of each contact.
+        facets : (members, FACET_ROW) array or None
+            As :meth:`take_contacts` has them.
+        torques, turns : arrays as impulses [N m s] and ways, or None
+            Of friction of turning, in the measure of its rows.
+
+        Returns
+        -------
+        numbers, laws, dims, bounds, leads : (k,), (k,), (k,), (k,) and (k, LEADS) arrays
+            Of the contacts in the order of their rows; the bounds of friction relative to the normal impulse.
+        lam, w : (n,) arrays
+            Impulses and velocities of the rows.
+        springs : (k, 5) array
+            Of compliant contacts: the normal impulse at the end of the step, and the derivatives of the impulses at start
+            and end by the gaps at both.
+        W1, W2 : (n, ports) arrays
+            Rows of impulses at node 1, and of gaps and slips by displacements at node 2, in the ports.
+        J1, J2 : (ports, nv) arrays
+            Motions of the ports.
+        by_start, leads_by, slips_by : (ports, n), (ports, k, LEADS) and (ports, k, 3) arrays
+            The derivatives of h w, of the leads and of the slips in world axes by the ports at node 1.
+        tangents : (k, 2, 3) array
+        u_by, turn : (ports, ports) and (nv, nv) arrays
+            Those of the wrenches W1^T lam by ports (first axis) at node 1, and of J1^T of these, if they are constant.
+        late, late_by, late_turn : (ports,), (ports, ports) and (nv, nv) arrays
+            The wrenches of springs at node 2, and the same of them.
         """
         cdef Busy busy = self.busy()
         cdef Touching* x = &self.contact
         cdef ContactProblem* y = &x.cones
+        cdef Moved now, by
         cdef int c, k, j, o, status, nv = self.nv
         cdef double A, slope, gap
-        cdef double[:, ::1] J
-        cdef double[:, ::1] springs
-        cdef double[:, ::1] ends
+        cdef bint yields = False
         require_size(q.shape[0], self.nq, "entries of q")
         require_size(q2.shape[0], self.nq, "entries of q2")
-        require_size(ways.shape[0], self.contacts.count, "rows of ways")
-        require_size(ways.shape[1], 3, "columns of ways")
         cdef const double[:, ::1] places = np.zeros((len(members), FACET_ROW)) if facets is None else facets
-        require_size(places.shape[0], len(members), "rows of facets")
-        require_size(places.shape[1], FACET_ROW, "columns of facets")
         cdef const double[:, ::1] spins = np.zeros((self.contacts.count, 3)) if turns is None else turns
-        cdef double length
-        cdef Vec3 axis
-        require_size(spins.shape[0], self.contacts.count, "rows of turns")
-        require_size(spins.shape[1], 3, "columns of turns")
+        cdef const double[:, ::1] couples = np.zeros((len(members), 3)) if torques is None else torques
+        for rows, count, width, name in (
+                (ways, self.contacts.count, 3, "ways"), (spins, self.contacts.count, 3, "turns"),
+                (impulses, len(members), 3, "impulses"), (couples, len(members), 3, "torques"),
+                (places, len(members), FACET_ROW, "facets")):
+            require_size(rows.shape[0], count, f"rows of {name}")
+            require_size(rows.shape[1], width, f"columns of {name}")
         leave_seats(self)
         chosen = [self.seated(number) for number in members]
         memset(x.guess, 0, x.reals * sizeof(double))
         for c in range(self.ntouch):
-            x.within[c], x.active[c], x.target[c] = OUTSIDE, 0, 0.0
+            x.within[c], x.active[c], x.target[c], x.own_slip[c] = OUTSIDE, 0, 0.0, False
             o = number_of(x, c) if c < x.plain or x.pair_on[self.touch[c].seat] >= 0 else -1
             store3(x.way + 3 * c, load3(&ways[o, 0]) if o >= 0 else zero3())
             if x.turns:
                 store3(turning_of(x, x.way, c), load3(&spins[o, 0]) if o >= 0 else zero3())
         for k, c in enumerate(chosen):
             x.within[c] = INSIDE
+            store3(x.guess + 3 * c, load3(&impulses[k, 0]))
+            if x.turns:
+                store3(turning_of(x, x.guess, c), load3(&couples[k, 0]))
             if self.touch[c].slot >= 0:
                 read_facet(&places[k, 7], &x.facet_read[self.touch[c].slot])
         self.lane.now.h = self.shared.schedule.span
         x.placed1 = x.placed2 = x.have_list = False
+        x.eased = 0.0
         place_start(self, &q[0])
         for c in chosen:
             face(self, c)
             if self.touch[c].kind == AT_SPEED:
                 x.target[c] = x.here[c].gap
-        status = contact_gather(self)
-        if status != OK:
+        if contact_gather(self) != OK:
             raise MemoryError
         memcpy(self.lane.state.q2, &q2[0], self.nq * sizeof(double))
-        stand_trial(self)
+        stand_bodies(self, self.lane.state.q2, x.pose2, x.at2, &x.placed2)
         measure_touches(self)
-        order, laws = np.empty(x.count, dtype=int), np.empty(x.count, dtype=int)
-        dims, bounds, leads = np.empty(x.count, dtype=int), np.empty(x.count), np.empty((x.count, LEADS))
-        axes, normals = np.zeros((x.count, WIDE, 3)), np.zeros((x.count, 3))
-        springs, ends = np.zeros((x.count, 5)), np.zeros((x.count, nv))
+        springs = np.zeros((x.count, 5))
+        cdef double[:, ::1] spring = springs
+        cdef double[::1] late = np.zeros(x.count)
         for k in range(x.count):
-            c = x.member[k]
-            if self.touch[c].stiffness != INFINITY:
-                gap = x.there[c].gap
-                x.w[y.row[k]] = gap / self.lane.now.h
-                if y.dim[k] >= 3:
-                    bound_friction(self, k, 1.0)
-                spring_impulses(&self.touch[c], self.lane.now.h, x.here[c].gap, gap, &A, &springs[k, 0], &slope)
-                spring_slopes(&self.touch[c], self.lane.now.h, x.here[c].gap, gap, &springs[k, 1])
-                normals[k] = x.there[c].n.x, x.there[c].n.y, x.there[c].n.z
-                if is_single(&self.touch[c]):
-                    normals[k] = 1.0, 0.0, 0.0
-                push_normal(self, c, 1.0, &ends[k, 0])
-            order[k], laws[k], dims[k], bounds[k] = number_of(x, c), y.law[k], y.dim[k], y.mu[k]
-            for j in range(LEADS):
-                leads[k, j] = y.lead[LEADS * k + j]
-            for j in range(y.dim[k]):
-                if is_single(&self.touch[c]):
-                    axes[k, 0, 0] = 1.0
-                elif j >= 3:
-                    axis = turn_axis(&self.touch[c], &x.here[c], j - 3, &length)
-                    axes[k, j] = (axis.x / length, axis.y / length, axis.z / length)
-                else:
-                    o = way_at(&self.touch[c], j)
-                    axes[k, j] = (way_of(&x.here[c], o).x, way_of(&x.here[c], o).y, way_of(&x.here[c], o).z)
-        rows = np.zeros((y.n, nv))
-        J = rows
-        for k in range(y.n):
-            spread_row(self, &x.W1[k], &J[k, 0])
-        return (order, laws, dims, bounds, leads, rows, self.array(x.w, y.n), axes, np.asarray(springs), normals,
-                np.asarray(ends))
+            c, o = x.member[k], y.row[k]
+            if self.touch[c].stiffness == INFINITY:
+                continue
+            gap, yields = x.there[c].gap, True
+            spring_impulses(&self.touch[c], self.lane.now.h, x.here[c].gap, gap, &A, &spring[k, 0], &slope)
+            spring_slopes(&self.touch[c], self.lane.now.h, x.here[c].gap, gap, &spring[k, 1])
+            late[k] = spring[k, 0]
+            # the impulse at the start is the recorded one without that at the end
+            y.lam[o] -= late[k] * (1.0 if is_single(&self.touch[c]) else dot(x.here[c].n, x.there[c].n))
+            if y.dim[k] >= 3:
+                y.lam[o + 1] -= late[k] * dot(x.here[c].t1, x.there[c].n)
+                y.lam[o + 2] -= late[k] * dot(x.here[c].t2, x.there[c].n)
+        made = [np.zeros(shape) for shape in (
+            y.n, (x.count, LEADS), x.ports, (x.ports, y.n), (x.ports, x.count, LEADS), (x.ports, x.ports),
+            (x.ports, x.ports), (y.n, x.ports), (y.n, x.ports), (x.ports, nv), (x.ports, nv), (nv, nv), (nv, nv), x.ports,
+            (x.count, 3), (x.ports, x.count, 3), (x.count, 2, 3))]
+        cdef double* at[17]
+        cdef double[::1] flat
+        for k, rows in enumerate(made):
+            flat = rows.reshape(-1)
+            at[k] = &flat[0] if rows.size else NULL
+        now.w, now.lead, now.u, now.late, now.slip = at[0], at[1], at[2], at[13], at[14]
+        by.w, by.lead, by.u, by.late, by.slip = at[3], at[4], at[5], at[6], at[15]
+        with nogil:
+            differ(self, &late[0] if yields else NULL, &now, &by)
+            place_members(self, &now)
+            write_rows(self, x.there, x.pose2, x.W2, True)
+            lay_rows(x, x.W1, y.n, at[7])
+            lay_rows(x, x.W2, y.n, at[8])
+            lay_ports(x, x.rows, nv, at[9])
+            turn_ports(self, x.at1, x.pose1, now.u, at[11])
+            for k in range(x.ports):
+                if x.owner[k] < 0:
+                    c = -1 - x.owner[k]
+                    single_port(self.shared.m, &self.touch[c], x.at2, x.pose2, &x.tree[x.tree_of_port[k]],
+                                row_of(x, x.rows2, k))
+                elif x.port_of_body[x.owner[k]] == k:
+                    body_ports(self.shared.m, x.pose2, x.owner[k], &x.tree[x.tree_of_port[k]], row_of(x, x.rows2, k))
+            lay_ports(x, x.rows2, nv, at[10])
+            for k in range(x.count):
+                if self.touch[x.member[k]].kind == AT_SPEED:
+                    by.w[x.port_of_member[k] * <Py_ssize_t>y.n + y.row[k]] = -1.0
+                elif y.law[k] == CONE and y.dim[k] >= 3:
+                    store3(at[16] + 6 * k, x.here[x.member[k]].t1)
+                    store3(at[16] + 6 * k + 3, x.here[x.member[k]].t2)
+            if yields:
+                wrenches_at_end(self, &late[0], now.late)
+                turn_ports(self, x.at2, x.pose2, now.late, at[12])
+        _, _, _, by_start, leads_by, u_by, late_by, W1, W2, J1, J2, turn, late_turn, ends, _, slips_by, tangents = made
+        x.placed1 = x.placed2 = False
+        numbers = np.array([number_of(x, x.member[k]) for k in range(x.count)])
+        laws = np.array([y.law[k] for k in range(x.count)])
+        dims = np.array([y.dim[k] for k in range(x.count)])
+        return (numbers, laws, dims, self.array(y.mu, x.count), made[1], self.array(y.lam, y.n), made[0] / self.lane.now.h,
+                springs, W1, W2, J1, J2, by_start, leads_by, slips_by, tangents, u_by, turn, ends, late_by, late_turn)
 
     cdef int seated(self, long number) except -1:
         # the contact of a number, whose pair takes a seat

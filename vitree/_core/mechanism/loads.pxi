@@ -516,13 +516,16 @@ def load_potentials(CoreModel model, LoadList list, const double[:, ::1] q):
     return out
 
 
-def load_derivatives(CoreModel model, LoadList list, const double[::1] q, const double[::1] v, const double[::1] u):
-    """Forces (nv,) of loads, and their derivatives by displacements of q and by v, (nv, nv) each; u: the inputs."""
+def load_derivatives(CoreModel model, LoadList list, const double[:, ::1] q, const double[:, ::1] v,
+                     const double[:, ::1] u):
+    """Forces (n, nv) of loads at n states, their derivatives by displacements of q and by v, (n, nv, nv) each, and by the
+    inputs u, (n, nv, nu): the change by a unit, which is the derivative where a load is linear in them."""
     cdef const vt_model* m = &model.m
     cdef BodiesAt at
-    cdef int n = m.nv, k, i, j
+    cdef Py_ssize_t rows = q.shape[0], row
+    cdef int n = m.nv, nu = <int>u.shape[1], k, i, j
     cdef Scratch scratch = Scratch(m.nbody * (sizeof(Pose) + 39 * sizeof(double)) + n * sizeof(Twist)
-                                   + (n + 9 * n * list.pairs) * sizeof(double) + 512)
+                                   + (2 * n + nu + 9 * n * list.pairs) * sizeof(double) + 640)
     cdef Pose* pose = <Pose*>scratch.take(m.nbody * sizeof(Pose))
     cdef Twist* column = <Twist*>scratch.take(n * sizeof(Twist))
     cdef double* twist = <double*>scratch.take(6 * m.nbody * sizeof(double))
@@ -532,36 +535,55 @@ def load_derivatives(CoreModel model, LoadList list, const double[::1] q, const 
     cdef double* changes = <double*>scratch.take((3 * n * list.pairs + 1) * sizeof(double))
     cdef double* rates = <double*>scratch.take((3 * n * list.pairs + 1) * sizeof(double))
     cdef double* C = <double*>scratch.take((3 * n * list.pairs + 1) * sizeof(double))
-    force, by_q, by_v = np.zeros(n), np.zeros((n, n)), np.zeros((n, n))
-    cdef double[::1] f = force
-    cdef double[:, ::1] J = by_q
-    cdef double[:, ::1] D = by_v
+    cdef double* more = <double*>scratch.take(n * sizeof(double) + 8)
+    cdef double* inputs = <double*>scratch.take(nu * sizeof(double) + 8)
+    force, by_q, by_v, by_u = np.zeros((rows, n)), np.zeros((rows, n, n)), np.zeros((rows, n, n)), np.zeros((rows, n, nu))
+    cdef double[:, ::1] f = force
+    cdef double[:, :, ::1] J = by_q
+    cdef double[:, :, ::1] D = by_v
+    cdef double[:, :, ::1] U = by_u
     if n == 0:
-        return force, by_q, by_v
-    require_size(q.shape[0], m.nq, "entries of q")
-    require_size(v.shape[0], n, "entries of v")
+        return force, by_q, by_v, by_u
+    require_size(q.shape[1], m.nq, "columns of q")
+    require_shape(v, (rows, n))
+    require_size(u.shape[0], rows, "rows of u")
     for k in range(list.count):
         i = max(list.list[k].input, list.list[k].inputs[0], list.list[k].inputs[1], list.list[k].inputs[2])
-        if i >= u.shape[0]:
-            raise ValueError(f"input {i} of {u.shape[0]}")
-    forward_kinematics(m, &q[0], pose)
-    for i in range(m.nbody):
-        twist_of(m, i, &v[0], pose, twist)
-    at.m, at.q, at.v, at.u, at.pose, at.twist = m, &q[0], &v[0], &u[0] if u.shape[0] else NULL, pose, twist
-    apply_loads(&at, list.list, list.count, RESTING | RATES, wrench, &f[0])
-    for i in range(m.nbody):
-        add_wrench_row(m, pose, i, load3(wrench + 6 * i), load3(wrench + 6 * i + 3), &f[0])
-    load_tangents(&at, list.list, list.count, 1.0, turning, stiffness, C, changes)
-    load_rate_tangents(&at, list.list, list.count, 1.0, C, rates)
-    add_geometric(m, pose, wrench, turning, 1.0, column, &J[0, 0])
-    for i in range(n):
-        J[i, i] -= stiffness[i]
-    for k in range(3 * list.pairs):
+        if i >= nu:
+            raise ValueError(f"input {i} of {nu}")
+    at.m, at.pose, at.twist = m, pose, twist
+    for row in range(rows):
+        memset(scratch.raw, 0, scratch.next - <char*>scratch.raw)
+        forward_kinematics(m, &q[row, 0], pose)
+        for i in range(m.nbody):
+            twist_of(m, i, &v[row, 0], pose, twist)
+        if nu:
+            memcpy(inputs, &u[row, 0], nu * sizeof(double))
+        at.q, at.v, at.u = &q[row, 0], &v[row, 0], inputs if nu else NULL
+        apply_loads(&at, list.list, list.count, RESTING | RATES, wrench, &f[row, 0])
+        for i in range(m.nbody):
+            add_wrench_row(m, pose, i, load3(wrench + 6 * i), load3(wrench + 6 * i + 3), &f[row, 0])
+        load_tangents(&at, list.list, list.count, 1.0, turning, stiffness, C, changes)
+        load_rate_tangents(&at, list.list, list.count, 1.0, C, rates)
+        add_geometric(m, pose, wrench, turning, 1.0, column, &J[row, 0, 0])
         for i in range(n):
-            for j in range(n):
-                J[i, j] -= C[k * n + i] * changes[k * n + j]
-                D[i, j] -= C[k * n + i] * rates[k * n + j]
-    return force, by_q, by_v
+            J[row, i, i] -= stiffness[i]
+        for k in range(3 * list.pairs):
+            for i in range(n):
+                for j in range(n):
+                    J[row, i, j] -= C[k * n + i] * changes[k * n + j]
+                    D[row, i, j] -= C[k * n + i] * rates[k * n + j]
+        for j in range(nu):
+            inputs[j] += 1.0
+            memset(more, 0, n * sizeof(double))
+            memset(wrench, 0, 6 * m.nbody * sizeof(double))
+            apply_loads(&at, list.list, list.count, RESTING | RATES, wrench, more)
+            for i in range(m.nbody):
+                add_wrench_row(m, pose, i, load3(wrench + 6 * i), load3(wrench + 6 * i + 3), more)
+            for i in range(n):
+                U[row, i, j] = more[i] - f[row, i]
+            inputs[j] = u[row, j]
+    return force, by_q, by_v, by_u
 
 
 def joint_slopes(CoreModel model, DriveList drives, const double[::1] q, const double[::1] v, const double[::1] u):
