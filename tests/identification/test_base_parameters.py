@@ -192,6 +192,9 @@ def test_wrong_arguments_are_told():
         vt.base_parameters(model.euler())
     with pytest.raises(vt.InputError, match="model"):
         vt.base_parameters(3)
+    for seed in (-1, 0.5, None, np.array(0.0)):
+        with pytest.raises(vt.InputError, match="seed"):
+            vt.base_parameters(model, seed)
     base = vt.base_parameters(model)
     with pytest.raises(vt.InputError, match="other links or joints"):
         base.values(closed_chain())

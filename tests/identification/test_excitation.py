@@ -94,7 +94,9 @@ def test_a_fit_to_the_motion_has_the_parameters():
     ({"limits": {"velocity": [1.0, 2.0, 3.0]}}, vt.InputError, "shape"),
     ({"limits": {"velocity": 1.0, "position": (1.0, -1.0)}}, vt.InputError, "below the upper"),
     ({"duration": 0.0}, vt.InputError, "duration"), ({"dt": -1.0}, vt.InputError, "dt"),
-    ({"harmonics": 1}, vt.InputError, "harmonics"), ({"criterion": "trace"}, vt.UnknownNameError, "trace"),
+    ({"dt": 3.0}, vt.InputError, "half of the duration"), ({"dt": 1e-9}, vt.InputError, "1,000,000th part"),
+    ({"harmonics": 1}, vt.InputError, "harmonics"), ({"harmonics": 101}, vt.InputError, "at most 100"),
+    ({"criterion": "trace"}, vt.UnknownNameError, "trace"),
     ({"seed": -1}, vt.InputError, "seed"), ({"model": closed_chain()}, vt.InputError, "constraints"),
     ({"limits": {"velocity": 1.0, "position": (1.0, 1.5), "effort": 0.1}}, vt.ConvergenceError, "more effort"),
 ])  # fmt: skip

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from vitree.arguments import explain_calls
+from vitree.arguments import explain_calls, whole
 from vitree.errors import ConvergenceError, InputError
 from vitree.identification.regressor import (
     OF_JOINT,
@@ -113,7 +113,7 @@ def base_parameters(model: Model, seed: int = 0) -> BaseParameters:
     Raises
     ------
     InputError
-        If the model has Euler angles.
+        If the model has Euler angles, or the seed is none.
     ConvergenceError
         If no states are found that satisfy the constraints.
 
@@ -122,9 +122,17 @@ def base_parameters(model: Model, seed: int = 0) -> BaseParameters:
     Gautier 1991, "Numerical calculation of the base inertial parameters of robots"; Mayeda, Yoshida & Osuka 1990,
     "Base parameters of manipulator dynamic models".
     """
+    rng = generator_of(seed)
     regressor = TorqueRegressor(require_native(model))
-    q, v, a = random_states(model, len(regressor.names), np.random.default_rng(seed))
+    q, v, a = random_states(model, len(regressor.names), rng)
     return of_rows(model, rows_of(model, regressor, q, v, a))
+
+
+def generator_of(seed: object) -> np.random.Generator:
+    """Return the generator of a seed; raise an InputError if it is none."""
+    if (number := whole(seed)) is None or number < 0:
+        raise InputError("seed", seed, "must be a whole number, zero or more")
+    return np.random.default_rng(number)
 
 
 def random_states(model: Model, columns: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

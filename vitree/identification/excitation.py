@@ -11,7 +11,7 @@ from scipy import linalg, optimize
 
 from vitree.arguments import Keywords, explain_calls, mapping, numbers_of, real, whole
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
-from vitree.identification.base import BaseParameters, of_rows, random_states
+from vitree.identification.base import BaseParameters, generator_of, of_rows, random_states
 from vitree.identification.regressor import TorqueRegressor, require_native
 from vitree.model.model import Model
 
@@ -27,6 +27,8 @@ SMOOTH = 0.02
 START = 0.3
 #: Smallest share of a motion that is tried.
 LEAST = 1e-3
+#: Most rows of a motion, and harmonics of a joint.
+MOST_ROWS, MOST_HARMONICS = 1_000_000, 100
 #: Most iterations of the search.
 ITERATIONS = 100
 
@@ -92,7 +94,7 @@ def design_excitation(
     duration, dt : float [s]
         Period, and the interval of the rows of the result.
     harmonics : int
-        Of each joint; at least 2.
+        Of each joint; 2 to 100.
     limits : mapping, optional
         "position": (2, nv) array, or (lower, upper) for all joints [rad or m]; "velocity" and "effort": (nv,) array or
         a number for all [rad/s or m/s, N m or N]. Those of the joints by default. Turning joints without limits of
@@ -129,13 +131,18 @@ def design_excitation(
             raise InputError(name, value, "must be a positive number of seconds")
     if (count := whole(harmonics) or 0) < 2:
         raise InputError("harmonics", harmonics, "must be a whole number, at least 2")
-    if criterion not in CRITERIA:
+    if not isinstance(criterion, str) or criterion not in CRITERIA:
         raise UnknownNameError("criterion", criterion, CRITERIA, argument="criterion")
-    if (number := whole(seed)) is None or number < 0:
-        raise InputError("seed", seed, "must be a whole number, zero or more")
-    period = real(duration)
-    rows = max(2, round(period / real(dt)))
-    found = _Design(model, period, count, _limits(model, limits), criterion, np.random.default_rng(number))
+    rng = generator_of(seed)
+    period, step = real(duration), real(dt)
+    if not step <= period / 2 or period / step > MOST_ROWS:
+        raise InputError(
+            "dt", dt, f"must be at most half of the duration, {period:g} s, and at least its {MOST_ROWS:,}th part"
+        )
+    if count > MOST_HARMONICS:
+        raise InputError("harmonics", harmonics, f"must be at most {MOST_HARMONICS}")
+    rows = round(period / step)
+    found = _Design(model, period, count, _limits(model, limits), criterion, rng)
     return found.result(found.search(), rows)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from vitree.arguments import numbers_of, of_kind, real, several
 from vitree.errors import InputError
+from vitree.memory import require_memory
 from vitree.model.model import Model
 from vitree.results.recording import Recording
 
@@ -68,9 +69,10 @@ class Measurement:
         if not 0 < (step := real(dt)) < np.inf:
             raise InputError("dt", dt, "must be a positive number of seconds")
         t = checked_times(self.t, "t")
-        count = int((t[-1] - t[0]) / step * (1 + 1e-12))
+        count = int(min((t[-1] - t[0]) / step * (1 + 1e-12), 1e15))
         if count < 2:
             raise InputError("dt", dt, f"must be at most half of the {t[-1] - t[0]:g} s of the run")
+        require_memory("the new records", 40.0 * count * (model.nq + model.nv), "give a longer dt")
         q, v = _states(model, self, t, "run")
         times = t[0] + step * np.arange(count + 1)
         below = np.clip(np.searchsorted(t, times, side="right") - 1, 0, len(t) - 2)
