@@ -326,7 +326,9 @@ def test_orientations_are_resampled_along_geodesics():
     expected = [model.integrate(model.neutral(), np.array([0.0, 0.1 * k, 0.0])) for k in range(17)]
     np.testing.assert_allclose(even.q, expected, atol=1e-12)
     assert even.v is None and even.torque == pytest.approx(np.tile([0.1, 0.2, 0.3], (16, 1)))
-    for change, text in (({"dt": 0.0}, "dt"), ({"dt": 1e-14}, "give a longer dt"), ({"dt": 3.0}, "at most half"), ({"model": 3}, "model")):
+    wrong = (({"dt": 0.0}, "dt"), ({"dt": 1e-14}, "give a longer dt"), ({"dt": 3.0}, "at most half"),
+             ({"model": 3}, "model"))  # fmt: skip
+    for change, text in wrong:
         given = {"model": model, "dt": 0.25} | change
         with pytest.raises(vt.InputError, match=text):
             vt.Measurement(np.arange(5) * 1.0, q).resampled(**given)
