@@ -252,6 +252,12 @@ def test_a_step_is_that_of_all_unknowns_at_once():
         np.testing.assert_allclose(gradient, 0.0, atol=1e-6 * np.abs(J[:, p:].T @ at.r.ravel()).max())
 
 
+def test_a_search_without_a_step_that_helps_says_so(monkeypatch):
+    monkeypatch.setattr(Fit, "tried", lambda *given: None)
+    found = vt.identify(FAR, ASKED, swings(3), window=0.5)
+    assert any(text.startswith("no step lowered the residuals by the") for text in found.warnings)
+
+
 def test_slopes_are_those_of_differences_of_all_coordinates():
     """Ways in which nothing shows are left out of the differences; slopes are those of each coordinate by itself."""
     fit = fits()

@@ -90,6 +90,8 @@ class Fit:
     instances: int = 0
     evaluations: int = 0
     damping: float = FIRST
+    #: The share of the sum of squares that the linearised problem still promised where the search ended.
+    left: float = 0.0
 
     # ---- rollouts -------------------------------------------------------------------------------------
 
@@ -190,6 +192,7 @@ class Fit:
                     move, starts, promised = self.step(at, self.damping)
                 rough = len(gains) == PATIENCE and sum(short for _, short in gains) >= PATIENCE // 2
                 if promised <= tolerance * at.cost or (rough and sum(gain for gain, _ in gains) < KINKS * at.cost):
+                    self.left = self.step(at, LEAST)[2] / at.cost if rough or self.damping > FIRST else 0.0
                     return at, True
                 if self.evaluations >= evaluations:
                     return at, False
@@ -204,7 +207,7 @@ class Fit:
                 elif gained > 0.75 * promised:
                     self.damping = max(0.1 * self.damping, LEAST)
                 if trial is not None and gained > 1e-4 * promised:
-                    ended = gained <= tolerance * at.cost
+                    ended, self.left = gained <= tolerance * at.cost, 0.0
                     at = trial
                     if ended:
                         return at, True

@@ -33,6 +33,8 @@ ROUGH = 1e-3
 OF_ROLLOUTS = frozenset(inspect.signature(rollout).parameters) - {"options"}
 #: A number is not told if more than this share of its slope is in directions that leave no trace.
 HIDDEN = 1e-3
+#: A warning tells if a search ends where slopes promise to lower the sum of squares by more than this share.
+LEFT = 1e-2
 #: So many directions that leave no trace have a warning each.
 LISTED = 4
 #: Estimated noise is not below this share of the spread of the motion.
@@ -341,6 +343,11 @@ def _result(fit: Fit, first: Point, best: Point, confidence: float, given: bool,
     if moved:
         warnings.append(f"the step is too long for {', '.join(moved)}: the values depend on it (shifts); give a "
                         "shorter dt")  # fmt: skip
+    if fit.left > LEFT:
+        warnings.append(
+            f"no step lowered the residuals by the {100 * fit.left:.2g} % that their slopes promise: they are not "
+            "smooth, as those of joints that stick; the values may be beside the best ones"
+        )
     if given and not 0.8 < rms < 1.25 and fit.freedom > 50:
         warnings.append(f"the weighted rms is {rms:.3g}, not 1: the noise is not as given, or the model is wrong")
     return Identification(

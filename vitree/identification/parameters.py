@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vitree.arguments import Keywords, mapping, numbers_of, several
-from vitree.errors import InputError, UnknownNameError
+from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.identification.base import BaseParameters, base_parameters
 from vitree.identification.regressor import OF_JOINT, sliding, standard_names, standard_parameters
 from vitree.model.model import Model
@@ -175,8 +175,13 @@ class Parameters:
 
     @functools.cached_property
     def base(self) -> BaseParameters | None:
-        """The base parameters of the model; None if it has no regressor."""
-        return None if hasattr(self.model, "native") else base_parameters(self.model)
+        """The base parameters of the model; None if it has no regressor, or a loop that cannot move."""
+        if hasattr(self.model, "native"):
+            return None
+        try:
+            return base_parameters(self.model)
+        except ConvergenceError:
+            return None
 
     @functools.cached_property
     def _standard(self) -> tuple[np.ndarray, list[int]]:
