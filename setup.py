@@ -48,6 +48,8 @@ WIDE_FLAGS = {
 }
 #: one lane, and one lane again: with instructions of three operands, and with twice the registers
 ONE_LANE = {1: "_x1", 4: "_x1_avx2", 8: "_x1_avx512"}
+#: maps of the whole body, likewise; more registers gain nothing there
+MAPS = {1: "_maps", 4: "_maps_avx2"}
 #: Of one lane: copies of structs through registers of 512 bits stall, and some compilers can avoid them
 NARROW_COPIES = ["-mprefer-vector-width=128", "-mmove-max=128", "-mstore-max=128"]
 #: Cython's own code for memory views, once for all modules
@@ -132,10 +134,12 @@ def modules():
             made.append(core(name, "_scalar", 1, [*WIDE_FLAGS[width], *NARROW_COPIES] if width > 1 else []))
         else:
             made.append(core(name, "_wide", int(name.removeprefix("_x"))))
+    maps = [core(name, "_maps", 1, WIDE_FLAGS[width] if width > 1 else [])
+            for width, name in MAPS.items() if width in (asked_widths() or set(WIDE_FLAGS))]  # fmt: skip
     # no formulas in these
     glue = [core(name, name, 1, ["-O2"]) for name in ("types", "_cpu", "_link")]
     glue.append(core("_cyutility", "_cyutility", 1, ["-O2"], ".c"))
-    return [*made, core("_vehicles", "_vehicles"), core("_tasks", "_tasks"), core("se3", "se3"), *glue]
+    return [*made, core("_vehicles", "_vehicles"), core("_tasks", "_tasks"), *maps, core("se3", "se3"), *glue]
 
 
 # what names a text of the core in another: of Cython, of C, and of C in Cython
@@ -207,7 +211,7 @@ class BuildCore(build_ext):
         wanted = {pathlib.Path(self.get_ext_filename(extension.name)).name for extension in self.extensions}
         ending = self.get_ext_filename("x")[1:]
         for folder in (pathlib.Path(self.build_lib, CORE), *([CORE] if self.inplace else [])):
-            for module in folder.glob(f"_x*{ending}"):
+            for module in (*folder.glob(f"_x*{ending}"), *folder.glob(f"_maps*{ending}")):
                 if module.name not in wanted:
                     module.unlink()
 
@@ -251,7 +255,10 @@ class BuildCore(build_ext):
         elif runs := self.runs():
             self.target = "this CPU alone (VITREE_WIDTHS=all: for all)"
             loaded = loaded_of(makes & runs)
-            self.extensions = [x for x in self.extensions if short(x) in loaded or not short(x).startswith("_x")]
+            self.extensions = [
+                x for x in self.extensions
+                if short(x) in loaded or (not short(x).startswith("_x") and width_of(x) in runs)
+            ]  # fmt: skip
 
     def accepts(self, *flags, text="int empty;\n"):
         """Return whether the compiler takes flags, for a text of C."""

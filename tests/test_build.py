@@ -38,7 +38,8 @@ def test_the_widths_to_build_can_be_chosen(asked, built):
     """One lane is always built; the longest module is begun first."""
     done = modules(asked)
     names = done.stdout.split()
-    assert set(names) == built | {"_vehicles", "_tasks", "se3", "types", "_cyutility", "_cpu", "_link"}, done.stderr
+    others = {"_vehicles", "_tasks", "_maps", "se3", "types", "_cyutility", "_cpu", "_link"}
+    assert set(names) == built | others | ({"_maps_avx2"} if "_x4" in built else set()), done.stderr
     assert names[0].startswith("_x1")
 
 
@@ -61,14 +62,15 @@ def command(setup: dict, *names: str):
     return build
 
 
-def modules_of(kind: str, refused: str, monkeypatch, asked: str = "all", runs=None) -> set[str]:
-    """The modules that are built by a compiler that refuses flags, on a CPU that runs widths."""
+def modules_of(kind: str, refused: str, monkeypatch, asked: str = "all", runs=None, like: str = "_x") -> set[str]:
+    """The modules, named so, that are built by a compiler that refuses flags, on a CPU that runs widths."""
     build = command(setup_file(monkeypatch, asked=asked))
     build.compiler = SimpleNamespace(compiler_type=kind)
     build.accepts = lambda *flags, text="": not any(flag.startswith(refused) for flag in flags)
     build.runs = lambda: runs
     build.leave_out_modules()
-    return {extension.name.removeprefix("vitree._core.") for extension in build.extensions if "._x" in extension.name}
+    return {extension.name.removeprefix("vitree._core.") for extension in build.extensions
+            if f".{like}" in extension.name}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind, refused, built", [
@@ -93,6 +95,14 @@ def test_the_widths_that_the_compiler_makes_are_built(kind, refused, built, monk
 ])  # fmt: skip
 def test_what_this_cpu_loads_is_built_without_a_word(runs, refused, built, monkeypatch):
     assert modules_of("unix", refused, monkeypatch, asked="", runs=runs) == built
+
+
+@pytest.mark.parametrize("runs, refused, built", [
+    ({1, 2, 4, 8}, "-none", {"_maps", "_maps_avx2"}), ({1, 2}, "-none", {"_maps"}),
+    ({1, 2, 4, 8}, "-mavx", {"_maps"}), (None, "-none", {"_maps", "_maps_avx2"}),
+])  # fmt: skip
+def test_maps_are_built_for_the_registers_of_this_cpu(runs, refused, built, monkeypatch):
+    assert modules_of("unix", refused, monkeypatch, asked="", runs=runs, like="_maps") == built
 
 
 @pytest.mark.parametrize("runs", [{1, 2, 4, 8}, {1, 2, 4}, {1, 2}])
@@ -271,7 +281,7 @@ def test_modules_of_one_source_are_different_modules():
 
 
 @of_source
-@pytest.mark.parametrize("absent", ["*", "_x1*"])  # all, or what a build that was ended had not come to
+@pytest.mark.parametrize("absent", ["*", "_x1*", "_maps*"])  # all, or what a build that was ended had not come to
 def test_source_without_its_core_says_so(absent, tmp_path):
     left_out = shutil.ignore_patterns(f"{absent}.*so", f"{absent}.*pyd", "__pycache__")
     shutil.copytree(ROOT / "vitree", tmp_path / "vitree", ignore=left_out)
@@ -289,7 +299,8 @@ def test_a_core_for_other_cpus_says_so(tmp_path):
     shutil.copytree(ROOT / "vitree", tmp_path / "vitree", ignore=shutil.ignore_patterns("*.so", "*.pyd", "__pycache__"))
     core = tmp_path / "vitree" / "_core"
     (core / "_cpu.py").write_text("def runs(width):\n    return width <= 2\n")
-    (core / "_x1_avx512.py").touch()
+    for name in ("_x1_avx512.py", "_maps.py"):
+        (core / name).touch()
     done = subprocess.run(
         [sys.executable, "-c", "import vitree"], cwd=tmp_path, capture_output=True, text=True, check=False
     )

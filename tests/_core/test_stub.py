@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import vitree._core
-from vitree._core import _tasks, _vehicles, lanes, scalar, widths
+from vitree._core import _maps, _tasks, _vehicles, lanes, scalar, widths
 
 WIDEST = lanes(widths()[-1])
 #: What the classes and the functions of the stubs describe.
@@ -15,12 +15,12 @@ OF = {"Field": scalar().ModelStepper, "Stepper": scalar().ModelStepper, "OneLane
       "BlockStepper": WIDEST.ModelStepper, "VehicleStepper": _vehicles.VehicleStepper,
       "RigidBody": _vehicles.RigidBody, "__init__.pyi": vitree._core, "_vehicles.pyi": _vehicles,
       "TaskRows": _tasks.TaskRows, "FrameMotion": _tasks.FrameMotion,
-      "_tasks.pyi": _tasks}  # fmt: skip
+      "_tasks.pyi": _tasks, "MapTables": _maps.MapTables, "MapCall": _maps.MapCall, "_maps.pyi": _maps}  # fmt: skip
 
 
 def _of(name):
     """What the stubs say of a class, or on the first level of a file."""
-    for file in ("__init__.pyi", "_vehicles.pyi", "_tasks.pyi"):
+    for file in ("__init__.pyi", "_vehicles.pyi", "_tasks.pyi", "_maps.pyi"):
         parts = ast.parse(Path(vitree._core.__file__).with_name(file).read_text(encoding="utf-8")).body
         classes = {part.name: part.body for part in parts if isinstance(part, ast.ClassDef)}
         if name in (file, *classes):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import gc
@@ -18,7 +19,7 @@ from loaded_models import conservative_loads, constrained_tree, driving_loads, r
 from random_models import chain_flat, random_flat
 
 import vitree as vt
-from vitree._core import scalar
+from vitree._core import maps, scalar
 from vitree.mechanism.flat import KINDS
 from vitree.model.dynamics import AbaDerivatives, RneaDerivatives
 from vitree.model.forces import Accelerations
@@ -28,11 +29,21 @@ core = scalar()
 #: Methods that compiled code answers, and their arguments: q, v, another q (r), a frame (f) and axes.
 METHODS = {
     "validate_configuration": "q", "integrate": "qv", "difference": "qr", "body_poses": "q", "frame_poses": "q",
-    "frame_pose": "fq", "frame_jacobian": "fq", "rnea": "qvv", "aba": "qvv", "crba": "q",
+    "frame_pose": "fq", "rnea": "qvv", "aba": "qvv", "crba": "q",
     "generalized_momentum": "qv", "velocity_from_momentum": "qv", "kinetic_energy": "qv", "potential_energy": "q",
     "lagrangian": "qv", "momentum": "qv", "center_of_mass": "q", "forward_dynamics": "qvv", "passive_force": "q",
     "rnea_derivatives": "qvv", "aba_derivatives": "qvv", "inverse_mass_matrix": "q",
 }  # fmt: skip
+#: The same of maps of the whole body.
+MAPS = {
+    "frame_jacobian": "fq", "frame_jacobian_rate": "fqv", "frame_velocity": "fqv", "frame_acceleration": "fqvv",
+    "center_of_mass_velocity": "qv", "center_of_mass_acceleration": "qvv", "center_of_mass_jacobian": "q",
+    "centroidal_momentum": "qv", "centroidal_momentum_rate": "qvv", "centroidal_momentum_matrix": "q",
+    "centroidal_momentum_matrix_rate": "qv", "centroidal_inertia": "q", "coriolis_matrix": "qv",
+    "joint_torque_regressor": "qvv", "body_regressor": "fqvv", "kinetic_energy_regressor": "qv",
+    "potential_energy_regressor": "q",
+}  # fmt: skip
+METHODS |= MAPS
 
 #: The named tuples that methods return.
 MADE = {
@@ -143,7 +154,12 @@ def in_bits(result):
 
 def call_of(name):
     """The compiled call of a method."""
-    return core.Call(name, MADE.get(name))
+    return maps().MapCall(name) if name in MAPS else core.Call(name, MADE.get(name))
+
+
+def tables_of(model, name):
+    """What the call needs of a model."""
+    return model._maps if name in MAPS else model._calls
 
 
 def answered(model, name, given, more=None):
@@ -151,7 +167,7 @@ def answered(model, name, given, more=None):
     call = call_of(name)
     bound = inspect.signature(getattr(vt.Model, name)).bind(model, *given, **(more or {}))
     bound.apply_defaults()
-    return call.answer(model._calls, model, *list(bound.arguments.values())[1 : 1 + call.count]) is not None
+    return call.answer(tables_of(model, name), model, *list(bound.arguments.values())[1 : 1 + call.count]) is not None
 
 
 def arguments(name, values):
@@ -600,6 +616,8 @@ def test_frames_that_are_not_there():
                            ({"a": 0}, (*one[:2], np.zeros((0, 3))))]:  # fmt: skip
         with pytest.raises(ValueError, match=r"frames of other bodies; there are 6|positions of frames of 0"):
             core.Calls(model.core, frames, places, (0.0, 0.0), model.load_list, False)
+        with pytest.raises(ValueError, match=r"frames of other bodies; there are 6|positions of frames of 0"):
+            maps().MapTables(model.core, frames, places, model._parameter_places)
 
 
 def test_names_of_calls_are_methods():
@@ -609,8 +627,8 @@ def test_names_of_calls_are_methods():
 
 
 def _is_call(name):
-    try:
-        core.Call(name)
-    except KeyError:
-        return False
-    return True
+    for kind in (core.Call, maps().MapCall):
+        with contextlib.suppress(KeyError):
+            kind(name)
+            return True
+    return False

@@ -29,7 +29,12 @@ METHODS = {
     "project_velocity": "qv", "frame_velocity": "fqv", "frame_acceleration": "fqvv", "joint_reactions": "qvv",
     "drive_forces": "qv", "rnea_derivatives": "qvv", "aba_derivatives": "qvv", "inverse_mass_matrix": "q",
     "forward_dynamics_derivatives": "qvv", "inverse_dynamics": "qvv", "contact_forces": "qv",
-    "constraint_errors": "q", "constraint_jacobian": "q",
+    "constraint_errors": "q", "constraint_jacobian": "q", "frame_jacobian_rate": "fqv",
+    "center_of_mass_velocity": "qv", "center_of_mass_acceleration": "qvv", "center_of_mass_jacobian": "q",
+    "centroidal_momentum": "qv", "centroidal_momentum_rate": "qvv", "centroidal_momentum_matrix": "q",
+    "centroidal_momentum_matrix_rate": "qv", "centroidal_inertia": "q", "coriolis_matrix": "qv",
+    "joint_torque_regressor": "qvv", "body_regressor": "fqvv", "kinetic_energy_regressor": "qv",
+    "potential_energy_regressor": "q",
 }  # fmt: skip
 #: Those that take no state, or check nothing.
 OTHERS = {

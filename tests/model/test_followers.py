@@ -144,6 +144,10 @@ def matrix(chain, found, x):
     return found, chain.G.T @ x @ chain.G
 
 
+def force_rows(chain, found, x):
+    return found, chain.G.T @ x
+
+
 def first(chain, found, x):
     return found, np.einsum("ia,i...->a...", chain.G, x)
 
@@ -185,6 +189,11 @@ EXPECTED = {
     "constraint_jacobian": slopes_of_rows, "_facing_cosines": rows,
     "_facing_rows": (same, force), "contact_forces": same, "drive_forces": same, "joint_reactions": same,
     "singular_at": same, "require_invertible_mass_matrix": same,
+    "frame_jacobian_rate": force, "center_of_mass_velocity": same, "center_of_mass_acceleration": same,
+    "center_of_mass_jacobian": force, "centroidal_momentum": same, "centroidal_momentum_rate": same,
+    "centroidal_momentum_matrix": force, "centroidal_momentum_matrix_rate": force, "centroidal_inertia": same,
+    "coriolis_matrix": matrix, "joint_torque_regressor": force_rows, "body_regressor": same,
+    "kinetic_energy_regressor": same, "potential_energy_regressor": same,
 }  # fmt: skip
 
 

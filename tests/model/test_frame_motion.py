@@ -11,7 +11,7 @@ from reference_cases import pinocchio_model
 
 import vitree as vt
 
-AXES = pytest.mark.parametrize("axes", ["world", "local"])
+AXES = pytest.mark.parametrize("axes", ["world", "local", "spatial"])
 STEP = 1e-3
 #: Weights of the sixth-order difference quotient at -3 ... 3 steps.
 STENCIL = np.array([-1, 9, -45, 0, 45, -9, 1]) / 60
@@ -70,6 +70,19 @@ def test_an_acceleration_is_the_derivative_of_the_velocity(model, q, v, axes):
 
 
 @CASES
+@AXES
+def test_the_rate_of_a_jacobian_is_its_derivative(model, q, v, axes):
+    for name in model.frame_names:
+        places = [model.integrate(q, t * v) for t in STEP * np.arange(-3, 4)]
+        values = np.array([model.frame_jacobian(name, x, axes) for x in places])
+        found = model.frame_jacobian_rate(name, q, v, axes)
+        error = np.abs(found - np.tensordot(STENCIL, values, 1) / STEP).max()
+        assert error < 1e-9 * max(1.0, np.abs(found).max(), np.abs(values).max()), name
+        bias = model.frame_acceleration(name, q, v, axes=axes)
+        assert np.abs(found @ v - bias).max() < 1e-12 * max(1.0, np.abs(found).max() * np.abs(v).max())
+
+
+@CASES
 def test_local_and_world_axes_agree(model, q, v):
     """The classical acceleration, turned to the frame's axes, is the local one and w x u."""
     a = np.random.default_rng(2).standard_normal(model.nv)
@@ -111,8 +124,8 @@ def test_bad_input_is_named():
         for method, more in ((model.frame_velocity, ()), (model.frame_acceleration, ([0.0],))):
             with pytest.raises(vt.UnknownNameError, match='did you mean "upper"'):
                 method("uper", [0.0], [0.0], *more)
-            with pytest.raises(vt.InputError, match='choose "world" or "local"'):
-                method("upper", [0.0], [0.0], *more, axes="spatial")
+            with pytest.raises(vt.InputError, match='choose "world", "local" or "spatial"'):
+                method("upper", [0.0], [0.0], *more, axes="body")
             with pytest.raises(vt.InputError, match=r"^v"):
                 method("upper", [0.0], [np.nan], *more)
             with pytest.raises(vt.InputError, match=r"^q"):
@@ -135,17 +148,23 @@ def test_pinocchio_has_the_same():
         pin.forwardKinematics(theirs, data, q, v, a)
         pin.updateFramePlacements(theirs, data)
         order = [3, 4, 5, 0, 1, 2]  # they have linear rows first
-        local, aligned = pin.ReferenceFrame.LOCAL, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+        pin.computeJointJacobiansTimeVariation(theirs, data, q, v)
         for name in flat.frame_names:
             k = theirs.getFrameId(name)
-            for axes, frame in (("local", local), ("world", aligned)):
+            for axes, frame, acceleration in (
+                ("local", pin.LOCAL, pin.getFrameAcceleration), ("spatial", pin.WORLD, pin.getFrameAcceleration),
+                ("world", pin.LOCAL_WORLD_ALIGNED, pin.getFrameClassicalAcceleration),
+            ):  # fmt: skip
                 speed = pin.getFrameVelocity(theirs, data, k, frame).vector[order]
                 assert model.frame_velocity(name, q, v, axes) == pytest.approx(speed, rel=1e-12, abs=1e-11)
-            classical = pin.getFrameClassicalAcceleration(theirs, data, k, aligned).vector[order]
-            spatial = pin.getFrameAcceleration(theirs, data, k, local).vector[order]
-            scale = max(1.0, np.abs(classical).max())
-            assert np.abs(model.frame_acceleration(name, q, v, a) - classical).max() < 1e-12 * scale
-            assert np.abs(model.frame_acceleration(name, q, v, a, "local") - spatial).max() < 1e-12 * scale
+                rate = acceleration(theirs, data, k, frame).vector[order]
+                scale = max(1.0, np.abs(rate).max())
+                assert np.abs(model.frame_acceleration(name, q, v, a, axes) - rate).max() < 1e-12 * scale
+                J = pin.getFrameJacobian(theirs, data, k, frame)[order]
+                assert np.abs(model.frame_jacobian(name, q, axes) - J).max() < 1e-12 * scale
+                if model.flat.frame_body[model.index.frame(name)] >= 0:  # theirs of the world's frames does not exist
+                    dJ = pin.getFrameJacobianTimeVariation(theirs, data, k, frame)[order]
+                    assert np.abs(model.frame_jacobian_rate(name, q, v, axes) - dJ).max() < 1e-12 * scale
 
 
 def test_a_frame_far_away_loses_no_digits():

@@ -22,6 +22,11 @@ from vitree.model import dynamics, kinematics
 METHODS = {
     "integrate": "qv", "difference": "qr", "body_poses": "q", "frame_poses": "q", "frame_pose": "fq",
     "frame_jacobian": "fq", "frame_velocity": "fqv", "frame_acceleration": "fqvv", "center_of_mass": "q",
+    "frame_jacobian_rate": "fqv", "center_of_mass_velocity": "qv", "center_of_mass_acceleration": "qvv",
+    "center_of_mass_jacobian": "q", "centroidal_momentum": "qv", "centroidal_momentum_rate": "qvv",
+    "centroidal_momentum_matrix": "q", "centroidal_momentum_matrix_rate": "qv", "centroidal_inertia": "q",
+    "coriolis_matrix": "qv", "joint_torque_regressor": "qvv", "body_regressor": "fqvv",
+    "kinetic_energy_regressor": "qv", "potential_energy_regressor": "q",
     "lagrangian": "qv", "forward_dynamics": "qvv", "passive_force": "q", "rnea": "qvv", "aba": "qvv", "crba": "q",
     "generalized_momentum": "qv", "velocity_from_momentum": "qv", "kinetic_energy": "qv", "potential_energy": "q",
     "momentum": "qv", "rnea_derivatives": "qvv", "aba_derivatives": "qvv", "inverse_mass_matrix": "q",

@@ -85,7 +85,7 @@ def test_servo() -> None:
     run = vt.simulate(model, duration=6.0, dt=5e-3, control=vt.Control(inputs=target))
     assert Rotation.from_quat(run.q[-1, 1:]).as_rotvec() == pytest.approx(list(target.values()), abs=1e-4)
     u = np.array([0.5, -0.7, 0.9])
-    by_u = _forces(model, 0.0, run.q[3], np.zeros(model.nv), u)[3]
+    by_u = _forces(model, np.zeros(1), run.q[3:4], np.zeros((1, model.nv)), u[None])[3][0]
     for k in range(3):
         e = 1e-6 * np.eye(3)[k]
         up, down = (model.crba(run.q[3]) @ model.forward_dynamics(run.q[3], np.zeros(4), inputs=u + s * e).acceleration

@@ -12,7 +12,7 @@ from vitree.errors import InputError
 
 if not all(
     any(importlib.util.find_spec(f"{__name__}.{name}") for name in names)
-    for names in (("_cpu",), ("_x1", "_x1_avx2", "_x1_avx512"))
+    for names in (("_cpu",), ("_maps",), ("_x1", "_x1_avx2", "_x1_avx512"))
 ):
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     raise ImportError(
@@ -99,6 +99,12 @@ def scalar():
     helps = max(w for w in widths() if w <= min(width(), 4))
     module.take_bodies_of(lanes(helps).bodies_in_lanes() if helps > 1 else 0)
     return module
+
+
+@cache
+def maps():
+    """Return the compiled module of maps of the whole body, in the build for the registers of this CPU."""
+    return importlib.import_module(f"{__name__}.{'_maps_avx2' if _cpu.runs(4) and built('_maps_avx2') else '_maps'}")
 
 
 def stages(count: int) -> tuple[int, int]:

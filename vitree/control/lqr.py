@@ -73,7 +73,18 @@ class Regulator:
         return self._controls(t, q, v)[: self.model.nv]
 
     def inputs_at(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return the inputs (nu,) at a time and state, in units as the loads take them."""
+        """Return the inputs at a time and state.
+
+        Parameters
+        ----------
+        t : float [s]
+        q : (nq,) array [m or rad]
+        v : (nv,) array [m/s or rad/s]
+
+        Returns
+        -------
+        (nu,) array, in units as the loads take them
+        """
         return self._controls(t, q, v)[self.model.nv :]
 
     def _controls(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -119,7 +130,7 @@ def lqr(
         targets of drives; all joint forces if not given.
     torque : (nv,) array, optional [N or N m]
         What holds the equilibrium: the torque that ``at`` was linearized with.
-    inputs : (nu,) array or mapping of name to number, optional
+    inputs : (nu,) array or mapping of name to number, in units as the loads take them, optional
         The same of the inputs; zero if not given.
     leave_neutral : bool
         Whether to leave alone what neither decays nor grows and no force moves, such as the place of a foot that sticks
@@ -188,7 +199,7 @@ def tvlqr(along: Linearization, Q: ArrayLike, R: ArrayLike, Q_end: ArrayLike | N
         As of :func:`lqr`.
     torque : (steps, nv) or (nv,) array, optional [N or N m]
         The torque of the run.
-    inputs : (steps, nu) or (nu,) array, or mapping, optional
+    inputs : (steps, nu) or (nu,) array, or mapping, in units as the loads take them, optional
         The inputs of the run; zero if not given.
     t0 : float [s]
         The time at which the run begins.

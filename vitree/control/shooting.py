@@ -51,8 +51,6 @@ class ShootingSolution:
 
     Attributes
     ----------
-    trajectory : Trajectory
-        Its records, one for each step; simulated when it is first asked for.
     q, p : (steps + 1, nq) and (steps + 1, nv) arrays
         Configurations [m or rad] and momenta [kg m/s or kg m^2/s] of the nodes.
     torque : (steps, nv) array [N or N m]
@@ -94,6 +92,7 @@ class ShootingSolution:
 
     @cached_property
     def trajectory(self) -> Trajectory:
+        """The records of the motion, one for each step; simulated when it is first asked for."""
         return self._simulate()
 
     def __repr__(self) -> str:

@@ -123,7 +123,7 @@ class Held:
         m = len(one)
         by_impulse = np.zeros((m + len(self.push),) * 2)
         by_impulse[m:, m:] = self.by_impulse
-        slides = [(slice(rows.start + m, rows.stop + m), *rest) for rows, *rest in self.slides]
+        slides = [(slice(rows.start + m, rows.stop + m), u, bound, speed) for rows, u, bound, speed in self.slides]
         leads = [(number, slice(rows.start + m, rows.stop + m), change) for number, rows, change in self.leads]
         return Held(np.concatenate([-one, self.push]), self.turn, self.kick, np.concatenate([0 * one, self.by_start]),
                     np.concatenate([two, self.by_end]), by_impulse, self.late, self.late_by,
@@ -246,4 +246,5 @@ def _as_corrected(S: np.ndarray, lack: np.ndarray, diagonal: np.ndarray, h: floa
     null = np.linalg.svd(own)[0][:, rank:].T * diagonal
     null *= np.abs(own).max() / np.abs(null).max()
     both, right = np.concatenate([own, null]), np.concatenate([factor @ lack, np.zeros((len(null), lack.shape[1]))])
-    return lstsq(both, right, cond=ROUNDING, lapack_driver="gelsy", check_finite=False)[0]
+    found: np.ndarray = lstsq(both, right, cond=ROUNDING, lapack_driver="gelsy", check_finite=False)[0]
+    return found

@@ -133,8 +133,8 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
         ]
         found = node_slopes(integrator, q, q2, p, u, p2, t, helds)
         first = None
-        if before is not None and before[2] is not None and helds and helds[0] is not None and helds[0].leads:
-            first = held_by(stepper, model, integrator.dt, *before)
+        if before is not None and (last := before[2]) is not None and helds and helds[0] is not None and helds[0].leads:
+            first = held_by(stepper, model, integrator.dt, before[0], before[1], last)
         A, multipliers, prescribed, memory = _map(model, integrator.dt, found.K, q, q2, [first, *helds])
         return Slopes(A, *found[1:], multipliers, prescribed, _light(found.K), memory)
     found = _compiled(integrator, q, q2, p, u, MAPPED)

@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree._core import scalar, wide
+from vitree._core import maps, scalar, wide
 from vitree.arguments import all_finite, as_numbers, axes_of, entries, numbers_of, require_finite, unlike_leads
 from vitree.errors import InputError, ModelError, VitreeError
 from vitree.mechanism.constraints import Distance
@@ -292,7 +292,7 @@ def no_result(model: Any, what: str, given: Mapping[str, object]) -> InputError 
             place = ", ".join(map(str, np.unravel_index(int(x.argmax()), x.shape)))
             number = as_numbers(value).ravel()[x.argmax()]
     if largest < 1e50 or name is None:
-        if what == "center_of_mass" and not model.total_mass:
+        if what.startswith(("center_of_mass", "centroidal")) and not model.total_mass:
             return ModelError(
                 f'"{model.name}" has no mass, and so no center of mass; inertia="geometry" gives the links of a file '
                 "the mass of their shapes"
@@ -309,16 +309,17 @@ def no_result(model: Any, what: str, given: Mapping[str, object]) -> InputError 
 # ---- methods that compiled code answers in one call --------------------------------------------------------
 
 
-#: A method by the names of its arguments: to pack arguments and keywords takes longer than some kernels.
+#: A method by the names of its arguments: to pack arguments and keywords takes longer than some kernels. What compiled
+#: code needs of the model is its attribute of the second name.
 CALLED = """
 def called(self, {0}):
-    found = answer(self._calls, self, {0})
+    found = answer(self.{1}, self, {0})
     return method(self, {0}) if found is None else found
 """
 #: The same of one with arguments that are for the method alone.
 CALLED_BEYOND = """
 def called(self, {0}, *more, **named):
-    found = None if more or named else answer(self._calls, self, {0})
+    found = None if more or named else answer(self.{1}, self, {0})
     return method(self, {0}, *more, **named) if found is None else found
 """
 
@@ -329,10 +330,20 @@ def in_one_call(method: Callable[P, R], made: NamedTupleKind | None = None) -> C
     It is one of those that ``_core/doors.pxi`` and ``_core/calls.pxi`` list, and ``made`` the named tuple that it
     returns. Both give the same bits. Lists, arrays of other kinds and whatever is refused are for the method alone.
     """
-    call, parameters = scalar().Call(method.__name__, made), list(inspect.signature(method).parameters.values())[1:]
+    return _answered(method, scalar().Call(method.__name__, made), "_calls")
+
+
+def in_one_map(method: Callable[P, R]) -> Callable[P, R]:
+    """The same of a map of the whole body, one of those that ``_core/maps/calls.pxi`` lists."""
+    return _answered(method, maps().MapCall(method.__name__), "_maps")
+
+
+def _answered(method: Callable[P, R], call: Any, tables: str) -> Callable[P, R]:
+    parameters = list(inspect.signature(method).parameters.values())[1:]
     answered = parameters[: call.count]
     scope: dict[str, Any] = {"method": method, "answer": call.answer}
-    exec((CALLED if answered == parameters else CALLED_BEYOND).format(", ".join(x.name for x in answered)), scope)
+    names = ", ".join(x.name for x in answered)
+    exec((CALLED if answered == parameters else CALLED_BEYOND).format(names, tables), scope)
     called = scope["called"]
     called.__defaults__ = tuple(x.default for x in answered if x.default is not x.empty)
     return functools.wraps(method)(called)
@@ -346,6 +357,24 @@ def in_one_call_as(made: NamedTupleKind) -> Callable[[Callable[P, R]], Callable[
 def of_states(method: Callable[P, R], made: NamedTupleKind | None = None) -> Callable[P, R]:
     """A method of states that is answered in one call; else stacks of states are, and results must be finite."""
     return in_one_call(on_stacks(finite_result(method)), made)
+
+
+def of_maps(method: Callable[P, R]) -> Callable[P, R]:
+    """The same of a map of the whole body; the method may ask :func:`map_rows`."""
+    return in_one_map(on_stacks(finite_result(method)))
+
+
+def map_rows(
+    model: Any, method: str, shape: tuple[int, ...], q: ArrayLike, v: ArrayLike | None = None,
+    a: ArrayLike | None = None, frame: str | None = None, axes: str | None = None,
+) -> np.ndarray:  # fmt: skip
+    """Return a map of the whole body, of a shape, at a state or a stack of states with the same leading axes."""
+    lead = np.shape(q)[:-1]
+    out = np.empty((*lead, *shape))
+    v, a = (None if x is None else as_rows(x) for x in (v, a))
+    rows = out.reshape(math.prod(lead), math.prod(shape))
+    maps().MapCall(method).rows(model._map_tables, frame, axes, as_rows(q), v, a, rows)
+    return out
 
 
 def of_states_as(made: NamedTupleKind) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -373,6 +402,9 @@ RESULTS: dict[str, Callable[[Followers, Any], Any]] = {
     "matrix": functools.partial(Followers.contract_force, axes=2),  # of a quadratic form
     "slopes": functools.partial(Followers.contract_leading, axes=1),  # the first index goes by q or v
     "second slopes": functools.partial(Followers.contract_leading, axes=2),
+    "force rows": lambda followers, x: np.ascontiguousarray(  # the axis before the last goes by v
+        np.swapaxes(followers.contract_force(np.swapaxes(x, -1, -2)), -1, -2)
+    ),
     "rows": lambda followers, x: x[..., followers.kept],  # a number of each constraint
     "rows by q": lambda followers, x: followers.contract_force(x[..., followers.kept, :]),
     "velocity by q": lambda followers, x: followers.contract_force(x[..., followers.own_v, :]),

@@ -37,6 +37,7 @@ from vitree.model.dynamics import (
     refuse_losses,
     rnea_derivatives,
 )
+from vitree.model.maps import MapMethods
 from vitree.model.user_inputs import Force, Inputs, Mapped, Potential, resolve_inputs
 from vitree.model.variants import Cut
 from vitree.spatial.rotations import cross, turn_z_to
@@ -444,7 +445,7 @@ def _require_slopes(model: ForceMethods) -> None:
 # ---- the methods -------------------------------------------------------------------------------------------------
 
 
-class ForceMethods(DynamicsMethods):
+class ForceMethods(MapMethods):
     """Accelerations and forces under everything that the model has."""
 
     @in_one_call_as(Accelerations)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,20 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar, wide
-from vitree.arguments import axes_of, shown
+from vitree.arguments import shown
 from vitree.errors import InputError
 from vitree.mechanism.flat import BALL, FREE, HELICAL, KIND_NV, KINDS, PRISMATIC, Flat
-from vitree.mechanism.index import pose_of, product_of
+from vitree.mechanism.index import pose_of
 from vitree.mechanism.regular import joint_of
 from vitree.model.broadcasting import (
     as_rows,
-    doors,
     finite_result,
     in_coordinates,
+    map_rows,
+    of_maps,
     of_states,
-    on_stacks,
-    row_by_row,
-    stacked,
 )
 from vitree.model.facts import ModelFacts
 from vitree.spatial.rotations import cross, hat
@@ -35,50 +32,15 @@ core = scalar()
 
 
 def require_axes(axes: str) -> None:
-    """Raise an InputError unless axes are those of the world or the frame's own."""
-    if not isinstance(axes, str) or axes not in ("world", "local"):
-        raise InputError("axes", axes, f'is {shown(axes)}; choose "world" or "local"')
+    """Raise an InputError unless axes are those of the world, the frame's own, or the world's about its origin."""
+    if not isinstance(axes, str) or axes not in ("world", "local", "spatial"):
+        raise InputError("axes", axes, f'is {shown(axes)}; choose "world", "local" or "spatial"')
 
 
 def bracket(V: np.ndarray, U: np.ndarray) -> np.ndarray:
     """Return the rates (..., 6) of twists U (..., 6) that are fixed to bodies of twists V (..., 6)."""
     w, u = V[..., :3], U[..., :3]
     return np.concatenate((cross(w, u), cross(V[..., 3:], u) + cross(w, U[..., 3:])), axis=-1)
-
-
-def frame_acceleration(
-    model: KinematicsMethods, name: str, q: np.ndarray, v: np.ndarray, a: np.ndarray, axes: str
-) -> np.ndarray:
-    """Return the derivative of ``frame_jacobian(name, q, axes) @ v`` over time, (6,) [rad/s^2, m/s^2].
-
-    With J_i the columns of joint i in world axes about the frame's origin, and V_i the sum of J_k v_k from the root to
-    it, the twist of the frame changes by J a + sum of ad(V_i) J_i v_i. Its linear part is of the point of space, and
-    the frame's origin itself has w x u besides.
-
-    References
-    ----------
-    Featherstone 2008, section 2.11.
-    """
-    J = model.frame_jacobian(name, q, axes="world")
-    flat, starts, path = model.flat, model.index.iv, list[int]()
-    at = int(flat.frame_body[model.index.frame(name)])
-    while at >= 0:
-        path.append(at)
-        at = int(flat.parent[at])
-    if not path:
-        return np.zeros(6)
-    counts = KIND_NV[flat.kind[path[::-1]]]
-    first = np.cumsum(counts) - counts
-    columns = np.repeat(starts[path[::-1]] - first, counts) + np.arange(counts.sum())
-    own = np.add.reduceat(J.T[columns] * v[columns, None], first, axis=0)
-    V = np.cumsum(own, axis=0)
-    found = J @ a + bracket(V, own).sum(axis=0)
-    if axes == "local":
-        turn = model.frame_pose(name, q)[:3, :3].T
-        return product_of(turn, found.reshape(2, 3).T).T.ravel()
-    found[3:] += cross(V[-1, :3], V[-1, 3:])
-    result: np.ndarray = found
-    return result
 
 
 class BodyMotion(NamedTuple):
@@ -276,7 +238,7 @@ class KinematicsMethods(ModelFacts):
     def _frame_pose(self, k: int, bodies: np.ndarray) -> np.ndarray:
         return pose_of(self.flat, k, bodies)
 
-    @of_states
+    @of_maps
     @in_coordinates("force")
     def frame_jacobian(self, name: str, q: ArrayLike, axes: str = "world") -> np.ndarray:
         """Return the Jacobian (..., 6, nv) of a frame's velocity by v [rad and m, per rad or m].
@@ -284,93 +246,115 @@ class KinematicsMethods(ModelFacts):
         Parameters
         ----------
         name : str
-        axes : {"world", "local"}
-            Rows are (angular, linear) velocity of the frame's origin, in world axes or in the
-            frame's own (Pinocchio's LOCAL_WORLD_ALIGNED and LOCAL, which put linear rows first).
+        axes : {"world", "local", "spatial"}
+            Rows are (angular, linear) velocity: of the frame's origin in world axes, of the frame's origin in the
+            frame's own axes, or, for "spatial", of the point fixed to the frame that is at the world's origin, in
+            world axes. These are Pinocchio's LOCAL_WORLD_ALIGNED, LOCAL and WORLD, which put linear rows first.
 
         Raises
         ------
         UnknownNameError
             If there is no frame of that name.
         InputError
-            If axes is neither of the two.
+            If axes is none of the three.
         """
         require_axes(axes)
         k = self._frame(name)
-        rows, body = as_rows(q), int(self.flat.frame_body[k])
-        out = np.zeros((len(rows), 6, self.nv))
-        point = np.ascontiguousarray(self.flat.frame_p[k], dtype=float)
-        doors(q).batch_jacobian(self.core, rows, body, point, out.reshape(len(rows), 6 * self.nv))
-        if axes == "local" and body >= 0:
-            turn = product_of(self._pose_rows(rows)[:, body, :, :3], self.flat.frame_E[k]).swapaxes(1, 2)
-            out[:, :3], out[:, 3:] = product_of(turn, out[:, :3]), product_of(turn, out[:, 3:])
-            out += 0.0  # no zeros with a sign
-        return out.reshape(*np.shape(q)[:-1], 6, self.nv)
+        if axes != "world" or np.ndim(q) == 1:
+            return map_rows(self, "frame_jacobian", (6, self.nv), q, frame=name, axes=axes)
+        # the same bits, in lanes
+        out, point = np.empty((*np.shape(q)[:-1], 6, self.nv)), np.ascontiguousarray(self.flat.frame_p[k], dtype=float)
+        rows = as_rows(q)
+        wide().batch_jacobian(self.core, rows, int(self.flat.frame_body[k]), point, out.reshape(len(rows), 6 * self.nv))
+        return out
 
-    @finite_result
-    @in_coordinates("plain", checks="states")
+    @of_maps
+    @in_coordinates("force")
+    def frame_jacobian_rate(self, name: str, q: ArrayLike, v: ArrayLike, axes: str = "world") -> np.ndarray:
+        """Return the derivative of :meth:`frame_jacobian` over time, (..., 6, nv) [rad/s and m/s, per rad or m].
+
+        ``frame_jacobian_rate(name, q, v, axes) @ v`` is the acceleration of the frame without that of the coordinates,
+        ``frame_acceleration(name, q, v, axes=axes)``.
+
+        Parameters
+        ----------
+        name : str
+        axes : {"world", "local", "spatial"}
+            As in :meth:`frame_jacobian`. In "world" axes the point moves with the frame, and in "local" axes the axes
+            turn with it.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no frame of that name.
+        InputError
+            If axes is none of the three.
+        """
+        require_axes(axes)
+        self._frame(name)
+        return map_rows(self, "frame_jacobian_rate", (6, self.nv), q, v, frame=name, axes=axes)
+
+    @of_maps
+    @in_coordinates("plain")
     def frame_velocity(self, name: str, q: ArrayLike, v: ArrayLike, axes: str = "world") -> np.ndarray:
-        """Return the velocity of a frame, (..., 6): angular [rad/s], and that of its origin [m/s].
+        """Return the velocity of a frame, (..., 6): angular [rad/s], and linear [m/s].
 
         This is ``frame_jacobian(name, q, axes) @ v``.
 
         Parameters
         ----------
         name : str
-        axes : {"world", "local"}
-            World axes, or the frame's own.
+        axes : {"world", "local", "spatial"}
+            Of the frame's origin in world axes or in the frame's own; or of the point fixed to the frame that is at
+            the world's origin, in world axes.
 
         Raises
         ------
         UnknownNameError
             If there is no frame of that name.
         InputError
-            If axes is neither of the two.
+            If axes is none of the three.
         """
-        if axes_of(q) < 2 and axes_of(v) < 2:
-            found: np.ndarray = self.frame_jacobian(name, q, axes) @ self._checked(v, self.nv, "v")
-        else:
-            given = stacked(self, {"q": q, "v": v})
-            found = (self.frame_jacobian(name, given["q"], axes) @ given["v"][..., None])[..., 0]
-        return found
+        require_axes(axes)
+        self._frame(name)
+        return map_rows(self, "frame_velocity", (6,), q, v, frame=name, axes=axes)
 
-    @on_stacks
-    @finite_result
+    @of_maps
     @in_coordinates("plain")
     def frame_acceleration(
-        self, name: str, q: ArrayLike, v: ArrayLike, a: ArrayLike, axes: str = "world"
+        self, name: str, q: ArrayLike, v: ArrayLike, a: ArrayLike | None = None, axes: str = "world"
     ) -> np.ndarray:
         """Return the derivative of :meth:`frame_velocity` over time, (..., 6): J a + dJ/dt v [rad/s^2, m/s^2].
-
-        Many states are taken row by row.
 
         Parameters
         ----------
         name : str
-        axes : {"world", "local"}
+        a : (..., nv) array, optional
+            Without it the result is dJ/dt v [rad/s^2 or m/s^2].
+        axes : {"world", "local", "spatial"}
             "world": the angular acceleration, and the acceleration of the frame's origin as a point that moves in
             space (the classical one), in world axes. "local": the derivatives of the six components that
             ``frame_velocity`` has in the frame's own axes. These axes turn, so that the linear part is the classical
-            acceleration in the frame's axes less w x u, with w the angular and u the linear velocity there. An
-            accelerometer reads the classical acceleration less gravity, in the frame's axes; :class:`vitree.Imu`
-            is one. (Pinocchio's getFrameClassicalAcceleration in LOCAL_WORLD_ALIGNED, and getFrameAcceleration in
-            LOCAL, which put linear rows first.)
+            acceleration in the frame's axes less w x u, with w the angular and u the linear velocity there. "spatial":
+            the derivative of the spatial velocity, in world axes about the world's origin. An accelerometer reads the
+            classical acceleration less gravity, in the frame's axes; :class:`vitree.Imu` is one. (Pinocchio's
+            getFrameClassicalAcceleration in LOCAL_WORLD_ALIGNED, and getFrameAcceleration in LOCAL and WORLD, which
+            put linear rows first.)
 
         Raises
         ------
         UnknownNameError
             If there is no frame of that name.
         InputError
-            If axes is neither of the two.
+            If axes is none of the three.
 
         References
         ----------
         Featherstone 2008, section 2.11.
         """
         require_axes(axes)
-        if np.ndim(q) > 1:
-            return row_by_row(self, functools.partial(self.frame_acceleration, name, axes=axes), q=q, v=v, a=a)
-        return frame_acceleration(self, name, np.asarray(q), np.asarray(v), np.asarray(a), axes)
+        self._frame(name)
+        return map_rows(self, "frame_acceleration", (6,), q, v, a, frame=name, axes=axes)
 
     @finite_result
     @in_coordinates("plain", "slopes", "second slopes", checks="state")

@@ -1,0 +1,199 @@
+# The center of mass and the momentum about it (Orin, Goswami & Lee 2013). Rows are (angular, linear).
+
+cdef struct Whole:          # all trees together
+    double mass
+    Vec3 P                  # linear momentum
+    Vec3 u                  # velocity of the center of mass
+
+
+cdef inline Vec3 tree_point(const Tree* t, const MapJob* job, int root) noexcept nogil:
+    # in the world
+    return t.pose[job.middle[root]].o
+
+
+cdef inline Whole sum_up(const vt_model* m, const MapJob* job, Tree* t, int asked) noexcept nogil:
+    # leaves to root: what each body carries; then where the points of the trees are from the center of mass
+    cdef Whole all
+    cdef Vec3 first = zero3(), at, to_com
+    cdef const vt_body* b
+    cdef int i
+    all.mass = 0.0
+    all.P = zero3()
+    at = tree_point(t, job, 0) if m.nbody else zero3()
+    for i in range(m.nbody - 1, -1, -1):
+        b = &m.body[i]
+        if b.parent >= 0:
+            add_carried(&t.x[b.parent], &t.x[i], asked)
+            continue
+        t.r[i] = sub(tree_point(t, job, i), at)
+        all.mass += t.x[i].mass
+        first = add(first, axpy(t.x[i].mass, t.r[i], t.x[i].h))
+        if asked & LINEAR:
+            all.P = add(all.P, t.x[i].P)
+    to_com = scale(1.0 / all.mass, first)
+    for i in range(m.nbody):
+        t.r[i] = sub(t.r[i], to_com) if m.body[i].parent < 0 else t.r[m.body[i].parent]
+    all.u = scale(1.0 / all.mass, all.P)
+    return all
+
+
+cdef inline void sum_momenta(const vt_model* m, const MapJob* job, bint angular, char* room) noexcept nogil:
+    # of single bodies, about the origin of the first one with inertia, then about the center of mass
+    cdef Pose* pose = <Pose*>piece(&room, m.nbody * sizeof(Pose))
+    cdef VelocityBody* moved = <VelocityBody*>piece(&room, m.nbody * sizeof(VelocityBody))
+    cdef const vt_body* b
+    cdef Vec3 at, c, f, n = zero3(), force = zero3(), first = zero3()
+    cdef double mass = 0.0
+    cdef int i
+    forward_kinematics(m, job.q, pose)
+    velocities(m, job.v, pose, moved)
+    at = pose[job.middle[0]].o if m.nbody else zero3()
+    for i in range(m.nbody):
+        b = &m.body[i]
+        c = mul(pose[i].R, constant3(b.com))
+        f = scale(b.mass, add(moved[i].v, cross(moved[i].w, c)))
+        force = add(force, f)
+        mass += b.mass
+        if angular:
+            c = add(c, sub(pose[i].o, at))
+            first = axpy(b.mass, c, first)
+            n = add(n, add(cross(c, f), mul(pose[i].R, symmul(constant_sym(b.Ic), tmul(pose[i].R, moved[i].w)))))
+    if angular:
+        store3(job.out, sub(n, cross(scale(1.0 / mass, first), force)))
+        store3(job.out + 3, force)
+    else:
+        store3(job.out, scale(1.0 / mass, force))
+
+
+cdef void map_com_velocity(const vt_model* m, const MapJob* job, char* room) noexcept nogil:
+    sum_momenta(m, job, False, room)
+
+
+cdef void map_centroidal_momentum(const vt_model* m, const MapJob* job, char* room) noexcept nogil:
+    sum_momenta(m, job, True, room)
+
+
+cdef void map_com_jacobian(const vt_model* m, const MapJob* job, char* room) noexcept nogil:
+    # columns (m v + w x h)/mass, with what a body carries about its own origin
+    cdef Pose* pose = <Pose*>piece(&room, m.nbody * sizeof(Pose))
+    cdef double* mass = <double*>piece(&room, m.nbody * sizeof(double))
+    cdef Vec3* h = <Vec3*>piece(&room, m.nbody * sizeof(Vec3))
+    cdef const vt_body* b
+    cdef Vec3 w, v, f
+    cdef double all = 0.0, share
+    cdef int i, k
+    forward_kinematics(m, job.q, pose)
+    for i in range(m.nbody):
+        b = &m.body[i]
+        mass[i], h[i] = b.mass, mul(pose[i].R, constant3(b.h))
+        all += b.mass
+    share = 1.0 / all
+    for i in range(m.nbody - 1, -1, -1):
+        b = &m.body[i]
+        for k in range(joint_nv(b)):
+            if joint_rotates(b):
+                f = scale(share, cross(pose[i].R.z, h[i]))
+            else:
+                joint_column(b, pose[i].R, k, &w, &v)
+                f = scale(share, axpy(mass[i], v, cross(w, h[i])))
+            job.out[b.iv + k], job.out[m.nv + b.iv + k], job.out[2 * m.nv + b.iv + k] = f.x, f.y, f.z
+        if b.parent >= 0:
+            mass[b.parent] += mass[i]
+            h[b.parent] = add(h[b.parent], axpy(mass[i], pose[i].t, h[i]))
+
+
+cdef void map_centroidal_matrix(const vt_model* m, const MapJob* job, char* room) noexcept nogil:
+    cdef Tree t = tree_memory(m, &room)
+    cdef Whole all
+    cdef Vec3 n, f, r
+    cdef int i, k
+    placed_tree(m, job, &t, INERTIA)
+    all = sum_up(m, job, &t, INERTIA)
+    for i in range(m.nbody):
+        r = t.r[i]
+        for k in range(m.body[i].iv, m.body[i].iv + joint_nv(&m.body[i])):
+            momentum_column(&t.x[i], &t.S[k], &n, &f)
+            store_column(job.out + k, m.nv, add(n, cross(r, f)), f)
+
+
+cdef void map_centroidal_matrix_rate(const vt_model* m, const MapJob* job, char* room) noexcept nogil:
+    # with r from the center of mass to the point of the tree: d(n + r x f)/dt = dn + r x df - u x f
+    cdef Tree t = tree_memory(m, &room)
+    cdef Whole all
+    cdef Column dS
+    cdef Vec3 n, f, dn, df, r
+    cdef int i, k
+    placed_tree(m, job, &t, LINEAR | INERTIA | RATE)
+    all = sum_up(m, job, &t, LINEAR | INERTIA | RATE)
+    for i in range(m.nbody):
+        r = t.r[i]
+        for k in range(m.body[i].iv, m.body[i].iv + joint_nv(&m.body[i])):
+            momentum_column(&t.x[i], &t.S[k], &n, &f)
+            dS = column_rate(&t.twist[i], &t.S[k])
+            momentum_rate(&t.x[i], &t.S[k], &dS, &dn, &df)
+            store_column(job.out + k, m.nv, sub(add(dn, cross(r, df)), cross(all.u, f)), df)
+
+
+cdef void map_centroidal_inertia(const vt_model* m, const MapJob* job, char* room) noexcept nogil:
+    # about the center of mass: of a tree, J about its point, shifted
+    cdef Tree t = tree_memory(m, &room)
+    cdef Whole all
+    cdef Sym3 J = zero_sym()
+    cdef Vec3 r
+    cdef int i
+    placed_tree(m, job, &t, INERTIA)
+    all = sum_up(m, job, &t, INERTIA)
+    for i in range(m.nbody):
+        if m.body[i].parent < 0:
+            r = t.r[i]
+            # m (r.r 1 - r r^T) + 2 h.r 1 - h r^T - r h^T
+            J = addsym(J, addsym(t.x[i].J, point_inertia(t.x[i].mass, r)))
+            J = addsym(J, plus_transpose(plus_diagonal(outer(-1.0, t.x[i].h, r, zero33()), dot(t.x[i].h, r))))
+    put_matrix(full(J), job.out, 3)
+
+
+cdef void map_centroidal_momentum_rate(const vt_model* m, const MapJob* job, char* room) noexcept nogil:
+    # by the wrenches that move the bodies without gravity, at the roots; (6,) and the acceleration of the COM (3,)
+    cdef RneaBody* x = <RneaBody*>piece(&room, m.nbody * sizeof(RneaBody))
+    cdef Vec3* c = <Vec3*>piece(&room, m.nbody * sizeof(Vec3))
+    cdef double* mass = <double*>piece(&room, m.nbody * sizeof(double))
+    cdef const vt_body* b
+    cdef Vec3 com = zero3(), n = zero3(), force = zero3(), f
+    cdef double all = 0.0
+    cdef int i
+    rnea_motion(m, NO_GRAVITY, job.q, job.v, job.a, x)
+    for i in range(m.nbody):
+        mass[i] = m.body[i].mass
+        c[i] = constant3(m.body[i].h)
+    for i in range(m.nbody - 1, -1, -1):
+        b = &m.body[i]
+        # the first moment and the wrench about the parent's origin, in its axes
+        c[i] = axpy(mass[i], x[i].p, mul(x[i].R, c[i]))
+        f = mul(x[i].R, x[i].f)
+        if b.parent >= 0:
+            mass[b.parent] += mass[i]
+            c[b.parent] = add(c[b.parent], c[i])
+            hand_down(mul(x[i].R, x[i].n), f, x[i].p, &x[b.parent].n, &x[b.parent].f)
+        else:
+            all += mass[i]
+            com = add(com, c[i])
+            force = add(force, f)
+    com = scale(1.0 / all, com)
+    for i in range(m.nbody):
+        if m.body[i].parent < 0:
+            n = add(n, add(mul(x[i].R, x[i].n), cross(sub(x[i].p, com), mul(x[i].R, x[i].f))))
+    store3(job.out, n)
+    store3(job.out + 3, force)
+
+
+cdef void map_com_acceleration(const vt_model* m, const MapJob* job, char* room) noexcept nogil:
+    # the force on all bodies over their mass
+    cdef double rate[6]
+    cdef double mass = 0.0
+    cdef MapJob whole = job[0]
+    cdef int i
+    whole.out = rate
+    map_centroidal_momentum_rate(m, &whole, room)
+    for i in range(m.nbody):
+        mass += m.body[i].mass
+    store3(job.out, scale(1.0 / mass, load3(rate + 3)))
