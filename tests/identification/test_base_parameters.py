@@ -51,8 +51,19 @@ def states(model, n, seed=0):
     return q, v, rng.normal(size=v.shape)
 
 
-MODELS = [*trees(), pytest.param(finger().reduced().with_parameters(damping=[0.1, 0.2, 0.3], friction=[0.3, 0.2, 0.1],
-                                                                    armature=[1.0, 2.0, 3.0]), id="gears")]  # fmt: skip
+def welded():
+    """Two links on one body, the second turned and beside the first, and one that is fixed to the world."""
+    tree = vt.Tree("welded")
+    tree.world.add(vt.tx(1.0), vt.body("post", 3.0, (0.1, 0.1, 0.1)))
+    first = vt.body("arm", 1.0, (0.1, 0.2, 0.25), com=(0.1, 0, 0.2))
+    arm = tree.world.add(vt.rx(0.3), vt.rz("turn"), vt.ty(0.2), first)
+    arm.add(vt.tz(0.5), vt.ry(0.7), vt.rx(-0.4), vt.body("tool", 0.5, (0.02, 0.03, 0.04), com=(0, 0.1, 0.1)))
+    arm.add(vt.tx(0.4), vt.ry("swing"), vt.body("bob", 0.7, (0.01, 0.02, 0.02), com=(0, 0, -0.3)))
+    return tree.compile()
+
+
+GEARS = finger().reduced().with_parameters(damping=[0.1, 0.2, 0.3], friction=[0.3, 0.2, 0.1], armature=[1.0, 2.0, 3.0])
+MODELS = [*trees(), pytest.param(welded(), id="welded"), pytest.param(GEARS, id="gears")]
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -7,6 +7,7 @@ of each joint coordinate.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from vitree.arguments import of_kind
 from vitree.errors import InputError
 from vitree.model.model import Model
-from vitree.spatial.pseudo_inertia import inertial_parameters
+from vitree.spatial.pseudo_inertia import ENTRIES, inertial_parameters, of_pseudo_inertia, pseudo_inertia
 
 #: The ten parameters of a link, behind its name, and their units.
 OF_LINK = {"m": "kg", "m*cx": "kg m", "m*cy": "kg m", "m*cz": "kg m", "Ixx": "kg m^2", "Ixy": "kg m^2", "Ixz": "kg m^2",
@@ -73,53 +74,27 @@ def sliding(model: Model) -> np.ndarray:
 
 
 class TorqueRegressor:
-    """The regressor Y (nv, p) of a model: rnea, damping and friction are Y @ standard_parameters(model).
-
-    Columns of links and armatures are differences of :meth:`Model.rnea` between models that differ in one parameter
-    alone. Forces are linear in the parameters, so these are exact.
-    """
+    """The regressor Y (nv, p) of a model: rnea, damping and friction are Y @ standard_parameters(model)."""
 
     def __init__(self, model: Model):
         self.model, full = model, model.full
         self.names = standard_names(model)
         #: Speeds (nv of all joints) below which friction is linear [rad/s or m/s].
         self.speed = np.where(full.dry_friction > 0, SLOW, full.flat.friction_velocity)
-        # eleven possible bodies, whose ten differences from the first span all parameters
-        mass, size = max(float(model.total_mass), 1e-3), 0.3
-        self._bodies = [(mass, np.zeros(3), mass * size**2 * np.eye(3))]
-        self._bodies.append((2 * mass, *self._bodies[0][1:]))
-        self._bodies += [(mass, size * axis, self._bodies[0][2]) for axis in np.eye(3)]
-        for row in range(3):
-            for column in range(row, 3):
-                more = np.zeros((3, 3))
-                more[row, column] = more[column, row] = 0.25
-                self._bodies.append((mass, np.zeros(3), mass * size**2 * (np.eye(3) + more)))
-        parameters = np.array([inertial_parameters(*body) for body in self._bodies])
-        self._ways = np.linalg.inv(parameters[1:] - parameters[0])  # (10, 10): differences to parameters
-        self._armature = 1e-2 * mass * size**2
-        self._of_links = [
-            tuple(model.with_parameters(mass={link: m}, com={link: c}, inertia={link: about})
-                  for m, c, about in self._bodies)
-            for link in full.link_names
-        ]
-        base, self._single = np.zeros(full.nv), _coordinates(full, "armature")
-        self._of_armature = [model.with_parameters(armature=base + row)
-                             for row in self._armature * np.vstack((base, np.eye(full.nv)[self._single]))]  # fmt: skip
+        self._single = _coordinates(full, "armature")
+        self._ways = [_to_body(full, link) for link in full.link_names]
 
     def __call__(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         """Return Y (n, nv, p) at states q (n, nq), v (n, nv) and accelerations a (n, nv)."""
-        parts = []
-        for bodies in self._of_links:
-            first = bodies[0].rnea(q, v, a)
-            parts.append(np.stack([body.rnea(q, v, a) - first for body in bodies[1:]], axis=2) @ self._ways.T)
+        of_bodies = self.model.joint_torque_regressor(q, v, a)
+        nothing = np.zeros((*of_bodies.shape[:2], len(OF_LINK)))
+        links = [nothing if body < 0 else of_bodies[:, :, len(OF_LINK) * body : len(OF_LINK) * (body + 1)] @ way
+                 for body, way in self._ways]  # fmt: skip
         wide = self.model.expand_velocity(v)
         rubbing = wide / np.sqrt(wide**2 + self.speed**2)
-        parts += [self._at(wide, range(wide.shape[1])), self._at(rubbing, self._single)]
-        bare, *others = self._of_armature
-        still = bare.rnea(q, v, a)
-        rises = [(other.rnea(q, v, a) - still) / self._armature for other in others]
-        parts.append(np.stack(rises, axis=2) if rises else np.zeros((*still.shape, 0)))
-        return np.concatenate(parts, axis=2)
+        damping, friction = self._at(wide, range(wide.shape[1])), self._at(rubbing, self._single)
+        armature = self._at(self.model.expand_velocity(a), self._single)
+        return np.concatenate((*links, damping, friction, armature), axis=2)
 
     def gradient(
         self, q: np.ndarray, v: np.ndarray, a: np.ndarray, weights: np.ndarray
@@ -129,7 +104,7 @@ class TorqueRegressor:
         The model has no followers, and joints of one coordinate.
         """
         n, nv, _ = weights.shape
-        ends = np.cumsum([len(OF_LINK)] * len(self._of_links) + [nv, nv, nv])
+        ends = np.cumsum([len(OF_LINK)] * len(self._ways) + [nv, nv, nv])
         *of_links, damping, friction, armature = np.split(weights, ends[:-1], axis=2)
         out = (np.zeros((n, nv)), np.zeros((n, nv)), np.zeros((n, nv)))
 
@@ -138,17 +113,38 @@ class TorqueRegressor:
             for total, matrix in zip(out, (slopes.by_q, slopes.by_v, slopes.by_a), strict=True):
                 total += np.einsum("nf,nfk->nk", forces, matrix)
 
-        for (first, *others), part in zip(self._of_links, of_links, strict=True):
-            of_bodies = part @ self._ways
+        models, ways = self._differing
+        for (first, *others), part in zip(models, of_links, strict=True):
+            of_models = part @ ways
             if part.any():
-                add(first, -of_bodies.sum(axis=2))
-                for k, body in enumerate(others):
-                    add(body, of_bodies[:, :, k])
+                add(first, -of_models.sum(axis=2))
+                for k, other in enumerate(others):
+                    add(other, of_models[:, :, k])
         diagonal = np.arange(nv)
         out[1][:] += damping[:, diagonal, diagonal]
         out[1][:] += friction[:, diagonal, diagonal] * self.speed**2 / (v**2 + self.speed**2) ** 1.5
         out[2][:] += armature[:, diagonal, diagonal]
         return out
+
+    @functools.cached_property
+    def _differing(self) -> tuple[list[tuple[Model, ...]], np.ndarray]:
+        """Eleven models for each link, and a map (10, 10): differences of their forces to columns of the regressor.
+
+        The link is another possible body in each, and these differ from the first in directions that span its
+        parameters. Forces are linear in these, so that differences are exact, and so are those of derivatives.
+        """
+        mass, size = max(float(self.model.total_mass), 1e-3), 0.3
+        about = mass * size**2 * np.eye(3)
+        bodies = [(mass, np.zeros(3), about), (2 * mass, np.zeros(3), about)]
+        bodies += [(mass, size * axis, about) for axis in np.eye(3)]
+        for row, column in ENTRIES:
+            more = np.zeros((3, 3))
+            more[row, column] = more[column, row] = 0.25 * mass * size**2
+            bodies.append((mass, np.zeros(3), about + more))
+        parameters = np.array([inertial_parameters(*body) for body in bodies])
+        models = [tuple(self.model.with_parameters(mass={link: m}, com={link: c}, inertia={link: inertia})
+                        for m, c, inertia in bodies) for link in self.model.link_names]  # fmt: skip
+        return models, np.linalg.inv(parameters[1:] - parameters[0])
 
     def _at(self, rates: np.ndarray, which: Iterable[int]) -> np.ndarray:
         """Joint forces (n, nv, k) that rates (n, nv of all joints) of k coordinates give, each alone."""
@@ -158,6 +154,18 @@ class TorqueRegressor:
             force[:, k] = rates[:, k]
             columns.append(force if contract is None else contract(force))
         return np.stack(columns, axis=2) if columns else np.zeros((len(rates), self.model.nv, 0))
+
+
+def _to_body(model: Model, link: str) -> tuple[int, np.ndarray]:
+    """Return the body (-1: the world) that a link is part of, and how its parameters add to the body's, (10, 10)."""
+    row = model.frame_names.index(link)
+    body = int(model.flat.frame_body[row])
+    if body < 0:
+        return body, np.zeros((10, 10))
+    E, p = (of[body] for of in model._parameter_places)
+    pose = np.eye(4)  # of the link in the frame of the body's parameters
+    pose[:3, :3], pose[:3, 3] = E.T @ model.flat.frame_E[row], E.T @ (model.flat.frame_p[row] - p)
+    return body, np.column_stack([of_pseudo_inertia(pose @ pseudo_inertia(one) @ pose.T) for one in np.eye(10)])
 
 
 def free_directions(model: Model, q: np.ndarray) -> np.ndarray:
