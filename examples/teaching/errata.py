@@ -2,7 +2,7 @@
 
     python errata.py
 
-The README has the corrections. All other equations in the sections' scripts hold to round-off.
+The manual has the corrections (docs/theory/errata.md). All other equations in the sections' scripts hold to round-off.
 """
 
 import numpy as np

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 FOLDER = EXAMPLES / "papers"
 SCRIPTS = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.glob("*/fig*.py"))
-PEER = find_spec("mujoco") is not None
+PEER = find_spec("panda3d") is not None
 
 
 def rows_of(text: str) -> dict[str, list[str]]:
@@ -43,9 +43,7 @@ def pendulum_energy(rows):
     pinned = numbers(rows["midpoint, pinned"])
     assert pinned[1] - pinned[0] < 1e-2
     if PEER:
-        assert numbers(rows["MuJoCo, pinned"])[1] > 1
-        # the same method on the same hinge
-        assert rows["MuJoCo, hinge"][:4] == rows["semi-implicit-euler"][:4]
+        assert numbers(rows["ODE"])[3] < -5
 
 
 def human(rows):
@@ -62,21 +60,26 @@ def links(rows):
     assert len(rows) == 3 and all(numbers(cells)[-1] < 1e-8 for cells in rows.values())
 
 
-def chain(rows):
+def chain(text):
+    """ODE loses energy and opens the pins; of longer runs, half the step and order 4 have the narrower bands."""
+    rows, longer = (rows_of(part) for part in text.split("\n\n")[:2])
     least, greatest, _, h, *_ = numbers(rows["midpoint"])
     assert -1 < least <= greatest < 1 and h < 1e-11
     if PEER:
-        for name in ("MuJoCo, dt = 0.01 s", "MuJoCo, dt = 0.001 s"):
-            bounds = numbers(rows[name])
-            assert max(abs(x) for x in bounds[:2]) > 1 and bounds[3] > 1e-5
+        for dt, loss in (("0.01", 5), ("0.001", 0.2)):
+            bounds = numbers(rows[f"ODE, dt = {dt} s"])
+            assert bounds[2] < -loss and bounds[3] > 1e-5
+    bands = {name: np.ptp(numbers(cells)[-2:]) for name, cells in longer.items()}
+    finer = max(bands["midpoint, dt = 0.005 s"], bands["midpoint, order 4, dt = 0.01 s"])
+    assert finer < bands["midpoint, dt = 0.01 s"]
 
 
 def scissor(rows):
     angle, least, greatest, h, _ = numbers(rows["midpoint, dt = 0.01 s"])
     assert angle < 1e-2 and -0.2 < least <= greatest < 0.2 and h < 1e-11
     if PEER:
-        errors = [numbers(rows[f"MuJoCo, dt = {dt} s"])[:2] for dt in ("0.01", "0.001", "0.0001")]
-        assert all(error[0] > 3 * angle and error[1] < 2 * least for error in errors)
+        errors = [numbers(rows[f"ODE, dt = {dt} s"])[:2] for dt in ("0.01", "0.001")]
+        assert all(error[0] > 0.5 and error[1] < -20 for error in errors)
 
 
 def scissor_long(rows):
@@ -90,19 +93,21 @@ def scissor_long(rows):
 
 
 def scissor_runtime(text):
-    cells = [line.split() for line in text.splitlines() if line.startswith(("midpoint", "MuJoCo"))]
+    cells = [line.split() for line in text.splitlines() if line.startswith(("midpoint", "ODE"))]
     assert len(cells) == 2 * (1 + PEER) and all(float(error) <= 1e-3 for *_, error, _ in cells)
     steps = {(name, int(segments)): float(dt) for name, segments, dt, *_ in cells}
     if PEER:
-        assert all(steps["midpoint", n] > 2 * steps["MuJoCo", n] for n in (1, 2))
+        assert all(steps["midpoint", n] > 2 * steps["ODE", n] for n in (1, 2))
 
 
 def marionette(rows):
     """The strings are held at every step size; rk4 lets them drift."""
     for dt in ("0.005", "0.01", "0.02"):
-        off, apart, *_ = numbers(rows[f"midpoint, dt = {dt} s"])
-        assert off < 1e-11 and apart < 5e-3
-        assert numbers(rows[f"rk4, dt = {dt} s"])[0] > 100 * off
+        off = numbers(rows[f"midpoint, dt = {dt} s"])[0]
+        assert off < 1e-11 and numbers(rows[f"rk4, dt = {dt} s"])[0] > 100 * off
+    # of second order: (0.02^2 - 0.005^2) / (0.01^2 - 0.005^2) = 5
+    middle, long = (numbers(rows[f"midpoint, dt = {dt} s"])[1] for dt in ("0.01", "0.02"))
+    assert middle < 2e-3 and 4 < long / middle < 6
 
 
 def chain_energy(text):
@@ -162,8 +167,11 @@ def chain_iterations(text):
     assert max(float(cells[-1]) for cells in near) < 1e-12 and float(near[0][2]) < 0.1 * float(near[1][2])
     far = [zero[f"at the drawn angles, {direction}"] for direction in ("newton", "riqn")]
     assert all(cells[-2] == "fails" or float(cells[-1]) >= 1 for cells in far)
-    newton, riqn = (numbers(third[f"linear-time, {solver}"]) for solver in ("newton", "riqn"))
-    assert newton[0] < riqn[0] and newton[2:] == [4.0, 0.0] and riqn[2:] == [5.69, 1.16]
+    for what in ("steps", "first step, repeated"):
+        newton, riqn = (numbers(third[f"{what}, {solver}"]) for solver in ("newton", "riqn"))
+        assert newton[0] < riqn[0] and newton[-2:] == [4.0, 0.0] and riqn[-2:] == [5.69, 1.16]
+    # the solves in NumPy are those of the compiled integrator, where weight hardly counts
+    assert third["steps, newton"][:3] == third["first step, repeated, newton"][:3]
 
 
 def large_steps(rows):
@@ -295,7 +303,6 @@ CLAIMS = {
     "johnson_murphey_2009/fig01_pendulum_energy.py": pendulum_energy,
     "johnson_murphey_2009/fig02_planar_human.py": human,
     "johnson_murphey_2009/fig07_link_pendulums.py": links,
-    "johnson_murphey_2009/fig08_closed_chain.py": chain,
     "johnson_murphey_2009/fig11_scissor.py": scissor,
     "johnson_murphey_2009/fig12_scissor_long.py": scissor_long,
 }
@@ -305,6 +312,7 @@ CLAIMS_OF_TEXT = {
     "kobilarov_2009/fig07_models.py": models,
     "kobilarov_2009/fig08_boat_in_waves.py": boat_in_waves,
     "johnson_murphey_2009/fig04_root_finder.py": root_finder,
+    "johnson_murphey_2009/fig08_closed_chain.py": chain,
     "johnson_murphey_2009/fig13_scissor_runtime.py": scissor_runtime,
     "lee_2016/fig02_energy.py": chain_energy,
     "lee_2016/fig03_time_per_step.py": chain_times,

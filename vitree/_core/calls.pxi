@@ -319,18 +319,6 @@ cdef inline void pose_product(const double* a, const double* b, double* out) noe
             out[i + j] = a[i] * b[j] + a[i + 1] * b[4 + j] + a[i + 2] * b[8 + j] + a[i + 3] * b[12 + j]
 
 
-cdef inline void turn_columns(const vt_model* m, const Mat3* R, const double* frame, const double* J,
-                              double* out) noexcept nogil:
-    # out, J (6, nv): from world axes to those of a frame, whose pose (4, 4) on a body with axes R is given
-    cdef Mat3 axes = mul3(R[0], take_matrix(frame, 4))
-    cdef int i, nv = m.nv
-    for i in range(3):
-        vt_dots(nv, nv, &axes.x.x + 3 * i, J, out + i * nv)
-        vt_dots(nv, nv, &axes.x.x + 3 * i, J + 3 * nv, out + (i + 3) * nv)
-    for i in range(6 * nv):
-        out[i] = out[i] + 0.0       # no signed zeros
-
-
 cdef object energy_part(char shape, double* e):
     # one of the results of run_energies, or None
     cdef int first = 2 if shape == c"6" else 8 if shape == c"3" else shape == c"u"
@@ -358,19 +346,6 @@ cdef void run_frame_pose(const vt_model* m, const Job* job, char* room) noexcept
     put_pose(&pose[job.body], X)
     vt_pose_close(X)
     pose_product(X, job.frame, job.out[0])
-
-
-cdef void run_frame_jacobian(const vt_model* m, const Job* job, char* room) noexcept nogil:
-    cdef char* rest = room
-    cdef const Pose* pose = <Pose*>piece(&rest, m.nbody * sizeof(Pose))
-    cdef Job world = job[0]
-    if not job.local or job.body < 0:
-        run_jacobian(m, job, room)
-        return
-    piece(&rest, m.nbody * sizeof(int))
-    world.out[0] = <double*>piece(&rest, 6 * m.nv * sizeof(double))
-    run_jacobian(m, &world, room)
-    turn_columns(m, &pose[job.body].R, job.frame, world.out[0], job.out[0])
 
 
 cdef void run_momenta(const vt_model* m, const Job* job, char* room) noexcept nogil:
@@ -402,7 +377,6 @@ kernel("validate_configuration", b"q", b"q", 0, run_validate)
 kernel("body_poses", b"q", b"B", 0, run_poses)
 kernel("frame_poses", b"q", b"B", FRAMES, run_poses)
 kernel("frame_pose", b"nq", b"X", 0, run_frame_pose)
-kernel("frame_jacobian", b"nqx", b"J", 0, run_frame_jacobian)
 kernel("generalized_momentum", b"qv", b"v", 0, run_momenta)
 kernel("velocity_from_momentum", b"qv", b"v", REGULAR, run_velocities)
 kernel("kinetic_energy", b"qv", b"k", POTENTIALS, run_energies)

@@ -88,11 +88,13 @@ class ShootingSolution:
     success: bool
     message: str
     seconds: float
-    _simulate: Callable[[], Trajectory] = field(repr=False)
+    _simulate: Callable[[], Trajectory] | None = field(default=None, repr=False)
 
     @cached_property
     def trajectory(self) -> Trajectory:
         """The records of the motion, one for each step; simulated when it is first asked for."""
+        if self._simulate is None:
+            raise InputError("the solution was not made by a search, which alone can simulate it")
         return self._simulate()
 
     def __repr__(self) -> str:

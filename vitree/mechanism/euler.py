@@ -55,7 +55,7 @@ def expand(flat: Flat) -> Flat:
 
     References
     ----------
-    Johnson & Murphey 2009, section II.
+    Johnson & Murphey 2009, section III.
     """
     rows: list[Row] = []
     last: list[int] = []  # expanded index of each native body

@@ -165,7 +165,7 @@ def tx(value: str | float, **limits: Unpack[Limits]) -> Coordinate | Fixed:
 
     References
     ----------
-    Johnson & Murphey 2009, section II.
+    Johnson & Murphey 2009, section III.
     """
     return _primitive(value, False, 0, limits)
 

@@ -1,4 +1,4 @@
-"""Lower pairs as compositions of primitives (Johnson & Murphey 2009, section II)."""
+"""Lower pairs as compositions of primitives (Johnson & Murphey 2009, section III-A)."""
 
 from __future__ import annotations
 

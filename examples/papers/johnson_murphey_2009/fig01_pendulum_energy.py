@@ -6,18 +6,18 @@ The paper's claim: the energy of the variational integrator changes within each 
 of a force-balance simulator slowly decreases.
 
 Result: the energy of the midpoint integrator stays in a band, as wide at the end as at the start, whose mean does not
-move. Semi-implicit Euler, which is symplectic as well on a single hinge, has a band more than a hundred times as wide.
-The energy of Runge-Kutta 4 is more accurate, and falls without end. The pendulum is also simulated as a body on a pin,
-as in force-balance simulators. The midpoint integrator keeps its band there. MuJoCo, whose pin is a stiff spring, gains
-energy from the first swing, and fails after about a minute (ODE, in the paper, loses energy).
+move. The energy of ODE, with its settings as they come, falls from 7.86 J to -0.36 J in 100 s, and to -9.4 J in 5000 s
+(-9.81 J is that of the pendulum at rest). Semi-implicit Euler, which is symplectic as well on a single hinge, has a
+band more than a hundred times as wide as the midpoint integrator's. The energy of Runge-Kutta 4 is more accurate, and
+falls without end. The midpoint integrator keeps its band also where the pendulum is a body on a pin, as it is for ODE.
 """
 
 import sys
 from pathlib import Path
 
 import mechanisms
-import mujoco_peer
 import numpy as np
+import ode_peer
 
 import vitree as vt
 
@@ -34,8 +34,7 @@ def main() -> None:
         for name in ("midpoint", "rk4", "semi-implicit-euler")
     }
     runs["midpoint, pinned"] = vt.simulate(*pinned, duration=duration, dt=dt, method="midpoint")
-    runs["MuJoCo, hinge"] = mujoco_peer.simulate(*hinge, duration=duration, dt=dt)
-    runs["MuJoCo, pinned"] = mujoco_peer.simulate(*pinned, duration=duration, dt=dt)
+    runs["ODE"] = ode_peer.simulate(*hinge, duration=duration, dt=dt)
 
     rows, changes = [], {}
     for name, run in runs.items():
@@ -52,7 +51,7 @@ def main() -> None:
     panels = {
         "hinge": ["midpoint", "semi-implicit-euler"],
         "hinge, nearer": ["midpoint", "rk4"],
-        "body on a pin": ["midpoint, pinned", "MuJoCo, pinned"],
+        "body on a pin": ["midpoint, pinned", "ODE"],
     }
     figure, axes = common.figure(1, 3, size=(12, 4))
     for panel, (title, names) in zip(axes, panels.items(), strict=True):
@@ -61,27 +60,26 @@ def main() -> None:
                 common.band(panel, runs[name].t, changes[name], label=name, **style)
         panel.set(title=title, xlabel="time [s]", ylabel="energy - energy at start [J]")
         common.legend_below(panel)
-    # what leaves this band does so in the first minutes
-    axes[2].set(xlim=(0, min(duration, 150)), ylim=(-2, 30))
     common.save(figure, arguments.out, "fig01_pendulum_energy.png")
-    claims(changes)
+    claims(changes, runs["ODE"])
 
 
-def claims(changes) -> None:
+def claims(changes, peer) -> None:
     """The claims of section I."""
     bands = {name: (np.ptp(change), *(part.mean() for part in (np.array_split(change, 10)[k] for k in (0, -1))))
              for name, change in changes.items()}  # fmt: skip
     width, first, last = bands["midpoint"]
     _, early, late = bands["rk4"]
-    text = f"the mean of rk4 falls from {early:+.1e} J to {late:+.1e} J"
-    if "MuJoCo, pinned" in changes:
-        text += f"; MuJoCo in the place of ODE gains up to {changes['MuJoCo, pinned'].max():.2g} J at the pin"
+    text = f"the mean of rk4 falls from {early:+.1e} J to {late:+.1e} J; ODE is not installed"
+    if peer is not None:
+        at = [s for s in (1, 100, 200, 300, 999, 4999) if s < peer.t[-1]]
+        text = "its energy is " + ", ".join(f"{peer.energy[round(s / 0.01)]:.2f} J at {s} s" for s in at)
     common.claims(
         ("the variational integrator does not conserve the energy at each step, but keeps its average",
          f"a band of {width:.1e} J, whose mean moves by {abs(last - first):.1e} J from the first tenth to the last",
          abs(last - first) < 0.1 * width),
         ("the force-balance simulator (ODE) slowly loses energy", text,
-         "of rk4, yes; ODE itself was not run, and MuJoCo errs the other way"),
+         "not run" if peer is None else bands["ODE"][2] < bands["ODE"][1] - 1),
     )  # fmt: skip
 
 

@@ -103,43 +103,73 @@ STRINGS = {
     "left_knee": (0.35, 0.1, 1.2),
     "right_knee": (0.35, -0.1, 1.2),
 }
+#: Those that hold the head of the jointed puppet.
+EARS = {"left_ear": (0.15, 0.1, 1.2), "right_ear": (0.15, -0.1, 1.2)}
 
 
-def marionette():
-    """2008, Fig. 2: a puppet of wood, 22 coordinates, on six strings whose lengths are prescribed.
+def marionette(jointed: bool = False):
+    """2008, Fig. 2: a puppet of wood on six strings whose lengths are prescribed.
 
     A floating torso with the head (tx ty tz rz ry rx), arms and legs of three hinges at the top and one in the
-    middle; all joints of the limbs damped. The coordinates "left_hand_string" and so on are the strings' lengths.
+    middle; all joints of the limbs damped; 22 coordinates. The coordinates "left_hand_string" and so on are the
+    strings' lengths.
+
+    Parameters
+    ----------
+    jointed : bool
+        With 40 coordinates: neck and waist of three hinges, wrists and ankles of two, and forearms and shanks that
+        twist; and two more strings, at the ears.
 
     Returns
     -------
     model, q0 : the strings as long as they must be in a pose with bent elbows and knees
     """
     tree = vt.Tree("marionette")
-    torso = tree.world.add(*vt.pairs.euler("torso"), vt.body("torso", 0.4, inertia=(1.4e-3, 1.2e-3, 5e-4)))
-    torso.add(vt.tz(0.22), vt.body("head", 0.15, inertia=(2e-4, 2e-4, 2e-4)))
-    pose = {}
+    turns = {"z": vt.rz, "y": vt.ry, "x": vt.rx}
+
+    def hinges(name: str, axes: str, damping: float = 2e-3) -> list:
+        return [turns[axis](f"{name}_{axis}", damping=damping) for axis in axes]
+
+    if jointed:
+        torso = tree.world.add(*vt.pairs.euler("torso"), vt.body("chest", 0.25, inertia=(9e-4, 7e-4, 4e-4)))
+        pelvis = torso.add(vt.tz(-0.06), *hinges("waist", "zyx"))
+        below = vt.body("pelvis", 0.15, inertia=(3e-4, 2e-4, 3e-4), com=(0, 0, -0.04))
+        pelvis.add(below, vt.tz(0.06), vt.frame("belly"))
+        neck = torso.add(vt.tz(0.15), *hinges("neck", "zyx"), vt.tz(0.07))
+    else:
+        torso = tree.world.add(*vt.pairs.euler("torso"), vt.body("torso", 0.4, inertia=(1.4e-3, 1.2e-3, 5e-4)))
+        neck = torso.add(vt.tz(0.22))
+    head = neck.add(vt.body("head", 0.15, inertia=(2e-4, 2e-4, 2e-4)))
+    strings, pose = (STRINGS | EARS if jointed else STRINGS), {}
+    if jointed:
+        for ear, y in (("left_ear", 0.05), ("right_ear", -0.05)):
+            head.add(vt.fixed(ear, xyz=(0, y, 0.03)))
     for side, sign in (("left", 1), ("right", -1)):
         for top, middle, end, at, length, mass, bend in (
             ("shoulder", "elbow", "hand", (0.0, 0.08 * sign, 0.1), 0.15, 0.05, -0.9),
             ("hip", "knee", "foot", (0.0, 0.05 * sign, -0.12), 0.2, 0.1, 0.7),
         ):
-            torso.add(vt.fixed(f"{side}_{top}", xyz=at))
-            rod = (mass * length**2 / 12, mass * length**2 / 12, 1e-5)
-            joints = [f(f"{side}_{top}_{axis}", damping=2e-3) for f, axis in ((vt.rz, "z"), (vt.ry, "y"), (vt.rx, "x"))]
+            trunk = tree.frame("belly") if jointed and top == "hip" else torso
+            trunk.add(vt.fixed(f"{side}_{top}", xyz=at))
+            rod = (mass * length**2 / 12, mass * length**2 / 12, 3e-5 if jointed else 1e-5)
             upper = vt.body(f"{side}_{top}_limb", mass, inertia=rod, com=(0, 0, -length / 2))
-            bent = tree.frame(f"{side}_{top}").add(*joints, upper).add(vt.tz(-length), vt.frame(f"{side}_{middle}"))
+            joints, elbow = hinges(f"{side}_{top}", "zyx"), vt.frame(f"{side}_{middle}")
+            bent = tree.frame(f"{side}_{top}").add(*joints, upper).add(vt.tz(-length), elbow)
             lower = vt.body(f"{side}_{middle}_limb", mass, inertia=rod, com=(0, 0, -length / 2))
-            bent.add(vt.ry(f"{side}_{middle}_bend", damping=2e-3), lower).add(vt.tz(-length), vt.frame(f"{side}_{end}"))
+            joints = [vt.ry(f"{side}_{middle}_bend", damping=2e-3), *hinges(f"{side}_{middle}", "z" * jointed, 2e-4)]
+            tip = bent.add(*joints, lower).add(vt.tz(-length), vt.frame(f"{side}_{end}"))
+            if jointed:
+                small = vt.body(f"{side}_{end}_limb", 0.02, inertia=(1e-5, 1e-5, 5e-6), com=(0, 0, -0.03))
+                tip.add(*hinges(f"{side}_{end}", "yx", 2e-4), small)
             pose[f"{side}_{middle}_bend"], pose[f"{side}_{top}_y"] = bend, -bend / 2
-    for frame, hook in STRINGS.items():
+    for frame, hook in strings.items():
         tree.world.add(vt.fixed(f"{frame}_hook", xyz=hook))
         tree.world.add(vt.tz(f"{frame}_string", kinematic=True))
         tree.constrain(vt.Distance(f"{frame}_hook", frame, f"{frame}_string"))
     model = tree.compile()
     q = np.array([pose.get(name, 0.0) for name in model.joint_names])
     places = model.frame_poses(q)
-    for frame, hook in STRINGS.items():
+    for frame, hook in strings.items():
         q[model.joint(f"{frame}_string").q_slice] = np.linalg.norm(places[frame][:3, 3] - hook)
     return model, q
 

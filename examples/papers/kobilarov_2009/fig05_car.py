@@ -8,7 +8,7 @@ largest error of the heading. Steps are timed in runs with a row of inputs a ste
 
 The paper's claim: the nonholonomic integrator is as accurate as the Runge-Kutta method of second order, at half its
 cost, because its update is explicit. Result: both methods are of second order. The variational method's errors are a
-third to a quarter of the other's, and its step takes 0.6 of the time. No run fails, since the group is simple and a
+third of the other's, and its step takes 0.9 of the time. No run fails, since the group is simple and a
 minute is short.
 """
 

@@ -1,7 +1,7 @@
 """The chain of Lee et al. 2016 and its starts. Gravity is 9.81 m/s^2 along -z; angles in rad.
 
-The paper draws the chain and gives no numbers. Masses and lengths here are those of the authors' experiment; the
-starts are drawn evenly as theirs are, by draws of our own.
+The paper draws the chain and gives no numbers. Masses, lengths and starts here are those of the authors' published
+program (github.com/jslee02/wafr2016), which draws its starts by the C library's ``rand``, not seeded.
 """
 
 from __future__ import annotations
@@ -25,12 +25,30 @@ def chain(n: int, gravity: float = 9.81) -> vt.Model:
     return tree.compile()
 
 
-def thrown(n: int, seed: int = 0):
-    """The authors' start: every joint at an angle and a speed between -pi/2 and pi/2, drawn evenly; q0, v0."""
-    return np.random.default_rng(seed).uniform(-np.pi / 2, np.pi / 2, (2, n))
+def rand(count: int, seed: int = 1) -> np.ndarray:
+    """The first numbers of ``rand`` of the GNU C library, after ``srand(seed)``; from 0 to 2^31 - 1.
+
+    31 words by a linear congruential generator, then each is the sum of those 31 and 3 places before it. The first 310
+    sums are left out, and so are the lowest bits.
+    """
+    words = [seed]
+    for _ in range(30):
+        words.append(16807 * words[-1] % 0x7FFFFFFF)
+    words += words[:3]
+    while len(words) < 344 + count:
+        words.append((words[-31] + words[-3]) % 2**32)
+    return np.array(words[344:]) >> 1
 
 
-def loosely_thrown(n: int, seed: int = 0):
+def thrown(n: int, seed: int = 1):
+    """The authors' start: every joint at an angle and a speed between -pi/2 and pi/2, drawn in turn; q0, v0.
+
+    Seed 1 is that of a program that does not seed, as theirs.
+    """
+    return np.ascontiguousarray((rand(2 * n, seed) / 2**31 - 0.5).reshape(n, 2).T) * np.pi
+
+
+def loosely_thrown(n: int, seed: int = 1):
     """The same angles, and the links instead of the joints turning at such speeds; q0, v0.
 
     Speeds of joints add up along the chain: from ``thrown``, links of chains of 200 soon turn too fast for the
