@@ -61,7 +61,7 @@ LEFT_OUT = {
 #: is given.
 UNCHECKED = ("Integrator", "Dynamics", "Force", "Potential", "Constraint", "Identification", "Rollout", "Linearization",
              "Gradient", "Regulator", "ShootingSolution", "MotionPlan", "PhaseInterval", "MujocoRobot", "IkSolution",
-             "BodyForces")  # fmt: skip
+             "BodyForces", "BaseParameters", "Excitation")  # fmt: skip
 #: The same of methods of other classes, by their names.
 UNCHECKED_METHODS = {
     "configuration_rate", "connection", "symmetries", "lagrangian", "lagrangian_slope", "mass_matrix", "potential",

@@ -79,7 +79,9 @@ if TYPE_CHECKING:  # what is imported when it is first used
     from vitree import control as control
     from vitree import lie as lie
     from vitree import vehicles as vehicles
-    from vitree.identification import Identification, Measurement
+    from vitree.identification import BaseParameters, Excitation, Identification, Measurement
+    from vitree.identification.base import base_parameters
+    from vitree.identification.excitation import design_excitation
     from vitree.identification.identify import identify
     from vitree.mjcf import MujocoRobot, check_mjcf, from_mujoco, load_mjcf
     from vitree.model.configurations import minimize_potential_energy
@@ -99,6 +101,7 @@ __all__ = [
     "AxisConstraint",
     "BallLimit",
     "BallSpring",
+    "BaseParameters",
     "BodyState",
     "Box",
     "CallableError",
@@ -122,6 +125,7 @@ __all__ = [
     "Ellipsoid",
     "Encoder",
     "EulerModel",
+    "Excitation",
     "ExternalWrench",
     "FeasibleStart",
     "Finding",
@@ -177,6 +181,7 @@ __all__ = [
     "World",
     "Wrench",
     "ball",
+    "base_parameters",
     "body",
     "check_derivatives",
     "check_mjcf",
@@ -186,6 +191,7 @@ __all__ = [
     "convex_parts",
     "cpu_width",
     "cylindrical",
+    "design_excitation",
     "feasible_start",
     "find_robot",
     "fix_urdf",
@@ -241,8 +247,12 @@ __all__ = [
 
 #: What is imported when it is first used: name -> module.
 _LAZY = {
+    "BaseParameters": "vitree.identification",
+    "Excitation": "vitree.identification",
     "Identification": "vitree.identification",
     "Measurement": "vitree.identification",
+    "base_parameters": "vitree.identification",
+    "design_excitation": "vitree.identification",
     "identify": "vitree.identification",
     "load_urdf": "vitree.urdf",
     "MujocoRobot": "vitree.mjcf",

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from closed_chains import closed_chain, finger
+from closed_chains import finger
 from identified_runs import ASKED, GUESS, PENDULUM, PLANT, TRUTH, swings, waves
 from scipy import optimize
 
@@ -305,7 +305,6 @@ def test_a_trajectory_is_a_run_and_threads_do_not_matter():
     ({"fit_starts": 1}, vt.InputError, "fit_starts"),
     ({"method": "rk5"}, vt.VitreeError, "rk5"),
     ({"model": 3}, vt.InputError, "model"),
-    ({"model": closed_chain()}, vt.InputError, "constraints"),
     ({"bounds": {"mass": {"rod1": (2, 1)}}}, vt.InputError, "the lower below the upper"),
     ({"bounds": {"mass": {"rod1": (1, 2, 3)}}}, vt.InputError, "the lower below the upper"),
     ({"bounds": {"mass": {"rod2": (1, 2)}}}, vt.InputError, 'mass of "rod2", which is not fitted'),

@@ -1,48 +1,62 @@
-"""Residuals of windows against what was measured, with the windows' starts eliminated.
+"""Residuals of windows against what was measured, and their least squares over parameters and starts at once.
 
-The weighted residuals of all windows are r(theta, s), with s the states where windows start. Their derivatives are A
-by theta and B by s. The least squares over s are solved for each theta, window by window. What is left is a function of
-theta alone, r(theta, s(theta)), with the slope P A, where P = 1 - B B^+: variable projection (Golub & Pereyra 1973,
-with the slope of Kaufman 1975). An evaluation is a few rollouts. Each window, and each perturbed start of it, is an
-instance.
+The weighted residuals of all windows are r(z, s), with z the coordinates of the parameters and s the states where
+windows start. Their derivatives are A by z and B by s, which is a block of each window. A step of Levenberg's and
+Marquardt's method eliminates the starts window by window and leaves a problem in z alone, P r + P A dz, where
+P = 1 - B B^+ (multiple shooting with condensing, Bock 1983). An evaluation is a few rollouts. Each window, and each
+perturbed start of it, is an instance.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
+from scipy import optimize
 
-from vitree._core import scalar
 from vitree.arguments import Keywords
-from vitree.errors import ConvergenceError, ModelError
+from vitree.errors import ConvergenceError, ModelError, VitreeError
 from vitree.identification.measured import Windows
 from vitree.identification.parameters import Parameters
-from vitree.model.broadcasting import in_coordinates
+from vitree.identification.regressor import triangle_of
+from vitree.identification.starts import Starts, displacements
 from vitree.model.model import Model
 from vitree.run.controller import Control
 from vitree.run.rollout import rollout
 
-core = scalar()
 #: Perturbations of starts, and of parameters in shares of their scales.
 STEP = 1e-5
-#: Most corrections of starts for one theta.
-MOST = 40
-#: Starts are found when a correction would change the sum of squares by less than this share.
-DONE = 1e-9
+#: Directions of parameters whose singular value is a smaller share of the largest one cannot be told, and stay:
+#: slopes are not exact.
+RANK = 1e-5
+#: A parameter does nothing if a change by its scale does less than this share of what the largest does. Damping takes
+#: what does less than the share WEAK as if it did as much: its slope may be that of a square, near zero.
+UNSEEN, WEAK = 1e-6, 1e-2
+#: Most that coordinates of possible inertias move in a step, in scales.
+LEAP = 1.0
+#: Damping of the first step, and the least.
+FIRST, LEAST = 1e-3, 1e-8
+#: Where the residuals are not smooth, a search ends when so many trials lower them by less than this share.
+PATIENCE, KINKS = 12, 1e-3
 
 
 @dataclass
-class Settled:
-    """Starts that are best for one theta: residuals r (n, m), their slopes B (n, m, k) by the starts."""
+class Point:
+    """Parameters and starts, with residuals r (n, m) and slopes: B (n, m, k) by starts, A (n, m, d) @ ways (d, p) by z.
 
-    values: np.ndarray
+    Rows of ``ways`` are how changes of parameters show at all.
+    """
+
+    z: np.ndarray
     model: Model
     q: np.ndarray
     v: np.ndarray
     r: np.ndarray
-    B: np.ndarray
-    A: np.ndarray | None = None  # (n, m, p)
+    B: np.ndarray | None = None
+    A: np.ndarray | None = None
+    ways: np.ndarray | None = None
 
     @property
     def cost(self) -> float:
@@ -60,6 +74,7 @@ class Fit:
     windows : Windows
     sigma : dict of "q" and "v" to (nv,) array
         Standard deviations of the noise, units as of q and v.
+    starts : Starts
     fit_starts : bool
     more : dict
         Method, options and threads of the rollouts.
@@ -68,12 +83,15 @@ class Fit:
     parameters: Parameters
     windows: Windows
     sigma: dict[str, np.ndarray]
+    starts: Starts
     fit_starts: bool
     more: Keywords
     rollouts: int = 0
     instances: int = 0
-    best: Settled | None = field(default=None)
-    last: Settled | None = field(default=None)
+    evaluations: int = 0
+    damping: float = FIRST
+    #: The share of the sum of squares that the linearised problem still promised where the search ended.
+    left: float = 0.0
 
     # ---- rollouts -------------------------------------------------------------------------------------
 
@@ -94,7 +112,7 @@ class Fit:
             self.rollouts, self.instances = self.rollouts + 1, self.instances + size * m
             at = np.repeat(w.row[group], m, axis=0)[:, :, None]
             found = {"q": np.take_along_axis(run.q, at, 1), "v": np.take_along_axis(run.v, at, 1)}
-            parts = [_difference(model, np.repeat(w.q[group], m, axis=0), found["q"]) / self.sigma["q"]]
+            parts = [displacements(model, np.repeat(w.q[group], m, axis=0), found["q"]) / self.sigma["q"]]
             if w.v is not None:
                 parts.append((found["v"] - np.repeat(w.v[group], m, axis=0)) / self.sigma["v"])
             r = np.concatenate(parts, axis=2)
@@ -123,162 +141,195 @@ class Fit:
     @property
     def freedom(self) -> int:
         """Numbers that were measured, less those that are fitted."""
-        starts = 2 * self.parameters.model.nv * len(self.windows) if self.fit_starts else 0
-        return self.count - starts - len(self.parameters)
+        return self.count - (sum(self.starts.counts) if self.fit_starts else 0) - len(self.parameters)
 
     def with_slopes(self, model: Model, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return residuals (n, rows) and their slopes (n, rows, 2 nv) by displacements and velocities of starts."""
-        n, nv = v.shape
+        """Return residuals (n, rows) and their slopes (n, rows, 2 k) by changes of the starts."""
         if not self.fit_starts:
-            return self.residuals(model, q[:, None], v[:, None])[:, 0], np.zeros((n, self.rows, 0))
-        moves = STEP * np.concatenate((np.zeros((1, 2 * nv)), np.eye(2 * nv), -np.eye(2 * nv)))
-        m = len(moves)
-        moved = moved_by(model, np.repeat(q, m, axis=0), np.repeat(v, m, axis=0), np.tile(moves, (n, 1)))
-        r = self.residuals(model, moved[0].reshape(n, m, -1), moved[1].reshape(n, m, -1))
-        slopes = (r[:, 1 : 1 + 2 * nv] - r[:, 1 + 2 * nv :]) / (2 * STEP)
+            return self.residuals(model, q[:, None], v[:, None])[:, 0], np.zeros((len(q), self.rows, 0))
+        k = 2 * self.starts.directions(q).shape[2]
+        moves = STEP * np.concatenate((np.zeros((1, k)), np.eye(k), -np.eye(k)))
+        r = self.residuals(model, *self.starts.moved(q, v, moves[None]))
+        slopes = (r[:, 1 : 1 + k] - r[:, 1 + k :]) / (2 * STEP)
         return r[:, 0], slopes.swapaxes(1, 2)
 
-    # ---- starts ---------------------------------------------------------------------------------------
+    # ---- the search -----------------------------------------------------------------------------------
 
-    def settle(self, values: np.ndarray, q: np.ndarray, v: np.ndarray) -> Settled | None:
-        """Return the best starts for parameters (p,), from starts q (n, nq), v (n, nv); None if a window fails.
-
-        Levenberg's and Marquardt's method, with a damping of each window's own.
-        """
+    def at(self, z: np.ndarray, q: np.ndarray, v: np.ndarray) -> Point | None:
+        """Return the residuals of parameters z (p,) and starts q (n, nq), v (n, nv); None if a window fails."""
         try:
-            model = self.parameters.model_with(values)
+            model = self.parameters.model_with(z)
         except ModelError:
             return None
-        r, B = self.with_slopes(model, q, v)
-        if not (np.isfinite(r).all() and np.isfinite(B).all()):
+        r = self.residuals(model, q[:, None], v[:, None])[:, 0]
+        return Point(z.copy(), model, q, v, r) if np.isfinite(r).all() else None
+
+    def linearised(self, at: Point) -> bool:
+        """Enter the slopes of a point; return whether there are such."""
+        if at.A is None or at.B is None:
+            at.A, at.ways = self.by_parameters(at)
+            at.r, at.B = self.with_slopes(at.model, at.q, at.v)
+        return bool(np.isfinite(at.B).all())
+
+    def search(
+        self, at: Point, tolerance: float, evaluations: int, told: Callable[[int, int], object] | None = None
+    ) -> tuple[Point, bool]:
+        """Return the point of least squares, from another point, and whether the search ended within the evaluations
+        of this fit.
+
+        It ends where the linearised problem promises to lower the sum of squares by less than a share ``tolerance``, or
+        a step did so by less. Residuals that are not smooth, as those of joints that stick, do not come to this: there
+        it ends when PATIENCE trials, half of which fell short of what was promised, lowered them by less than KINKS.
+        """
+        gains = deque[tuple[float, bool]](maxlen=PATIENCE)
+        while True:
+            if not self.linearised(at):
+                raise self.failure()
+            while True:
+                move, starts, promised = self.step(at, self.damping)
+                while np.abs((move / self.parameters.scale)[self.parameters.curved]).max(initial=0.0) > LEAP:
+                    self.damping *= 4.0
+                    move, starts, promised = self.step(at, self.damping)
+                rough = len(gains) == PATIENCE and sum(short for _, short in gains) >= PATIENCE // 2
+                if promised <= tolerance * at.cost or (rough and sum(gain for gain, _ in gains) < KINKS * at.cost):
+                    self.left = self.step(at, LEAST)[2] / at.cost if rough or self.damping > FIRST else 0.0
+                    return at, True
+                if self.evaluations >= evaluations:
+                    return at, False
+                self.evaluations += 1
+                if told is not None:
+                    told(self.evaluations, evaluations)
+                trial = self.tried(at, move, starts)
+                gained = -np.inf if trial is None else at.cost - trial.cost
+                gains.append((max(gained, 0.0), gained < 0.5 * promised))
+                if gained < 0.5 * promised:  # the problem curves more than its linearisation tells
+                    self.damping = max(4.0 * self.damping, FIRST)
+                elif gained > 0.75 * promised:
+                    self.damping = max(0.1 * self.damping, LEAST)
+                if trial is not None and gained > 1e-4 * promised:
+                    ended, self.left = gained <= tolerance * at.cost, 0.0
+                    at = trial
+                    if ended:
+                        return at, True
+                    break
+
+    def tried(self, at: Point, move: np.ndarray, starts: np.ndarray) -> Point | None:
+        """Return the point that a step leads to; None if it fails."""
+        try:
+            q, v = at.q, at.v
+            if self.fit_starts:
+                q, v = (x[:, 0] for x in self.starts.moved(q, v, starts[:, None]))
+            return self.at(self.parameters.moved(at.z, move), q, v)
+        except VitreeError:  # a start beyond what constraints allow
             return None
-        damping = np.full(len(q), 1e-9)
-        for _ in range(MOST if self.fit_starts else 0):
-            H, g = B.swapaxes(1, 2) @ B, (B.swapaxes(1, 2) @ r[:, :, None])[:, :, 0]
-            diagonal = np.einsum("nii->ni", H)
-            H = H + damping[:, None, None] * np.eye(B.shape[2]) * diagonal[:, :, None]
-            move = -_solved(H, g)
-            cost = (r**2).sum(1)
-            active = (-(move * g).sum(1) > DONE * cost + 1e-20) & (damping < 1e6)
-            if not active.any():
-                break
-            q2, v2 = moved_by(model, q, v, np.where(active[:, None], move, 0.0))
-            r2, B2 = self.with_slopes(model, q2, v2)
-            fine = np.isfinite(r2).all(1) & np.isfinite(B2).all((1, 2))
-            better = active & fine & ((r2**2).sum(1) < cost)
-            q, v, r = (np.where(better[:, None], a, b) for a, b in ((q2, q), (v2, v), (r2, r)))
-            B = np.where(better[:, None, None], B2, B)
-            damping = np.where(better, damping / 10, np.where(active, np.maximum(damping, 1e-5) * 30, damping))
-        return Settled(values.copy(), model, q, v, r, B)
 
-    # ---- what SciPy asks ------------------------------------------------------------------------------
+    def step(self, at: Point, damping: float) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return a step of parameters (p,) and starts (n, k), and by how much it would lower the sum of squares."""
+        assert at.A is not None and at.B is not None and at.ways is not None
+        (_, rows, d), k = at.A.shape, at.B.shape[2]
+        size = np.linalg.norm(at.B, axis=1)
+        size = np.maximum(size, 1e-8 * size.max(axis=1, initial=0.0)[:, None] + 1e-300)
+        held = np.sqrt(damping) * size[:, None, :] * np.eye(k)
+        Q, R = np.linalg.qr(np.concatenate((at.B, held), axis=1))
+        both = np.concatenate((at.A, at.r[:, :, None]), axis=2)
+        inner = Q[:, :rows].swapaxes(1, 2) @ both
+        # P [A, r] of all windows as a triangle: with damped starts P has further rows, which Q has below
+        left = np.concatenate((both - Q[:, :rows] @ inner, -Q[:, rows:] @ inner), axis=1).reshape(-1, d + 1)
+        triangle = triangle_of(left)
+        move = self._parameters(at, triangle[:, :d] @ at.ways, triangle[:, d], damping)
+        change = at.ways @ move
+        starts = -np.linalg.solve(R, inner[:, :, d:] + inner[:, :, :d] @ change[:, None])[:, :, 0]
+        after = at.r + at.A @ change + (at.B @ starts[:, :, None])[:, :, 0]
+        return move, starts, at.cost - float((after**2).sum())
 
-    def function(self, values: np.ndarray) -> np.ndarray:
-        """Return the residuals of parameters (p,) with their best starts; infinite where there are none."""
-        best = self.best
-        assert best is not None
-        if np.array_equal(values, best.values):
-            return best.r.ravel()
-        found = None
-        if best.A is not None and self.fit_starts:  # starts as the slopes tell
-            change = best.A @ (values - best.values)
-            moves = -(np.linalg.pinv(best.B) @ change[:, :, None])[:, :, 0]
-            found = self.settle(values, *moved_by(best.model, best.q, best.v, moves))
-        found = found or self.settle(values, best.q, best.v)
-        if found is None:
-            return np.full(best.r.size, np.inf)
-        self.last = found
-        if found.cost < best.cost:
-            self.best = found
-        return found.r.ravel()
+    def _parameters(self, at: Point, J: np.ndarray, r: np.ndarray, damping: float) -> np.ndarray:
+        """Return the step (p,) of least squares of r + J dz within the bounds."""
+        what = self.parameters
+        seen, size = self.seen(J)
+        U, singular, V = np.linalg.svd(np.where(seen, J / size, 0.0))
+        p = len(V)
+        told = np.arange(p) < (singular > RANK * singular.max(initial=0.0)).sum()
+        rows, aims = V.copy(), np.zeros(p)  # what is not told is held
+        rows[told] *= singular[: told.sum(), None]
+        aims[told] = -(U.T @ r)[: told.sum()]
+        units = np.where(seen, 1.0 / size, what.scale)  # in which columns have one length
+        effect = what.scale / units
+        strength = np.maximum(1.0, WEAK * effect[seen].max(initial=0.0) / effect)
+        rows = np.concatenate((rows, np.sqrt(damping) * np.diag(strength)))
+        aims = np.concatenate((aims, np.zeros(p)))
+        low, high = (what.lower - at.z) / units, (what.upper - at.z) / units
+        move = np.linalg.lstsq(rows, aims, rcond=None)[0]
+        if (move < low).any() or (move > high).any():
+            high = np.maximum(high, low + 1e-12)
+            move = optimize.lsq_linear(rows, aims, (low, high), method="bvls").x
+        found: np.ndarray = np.clip(at.z + units * move, what.lower, what.upper) - at.z
+        return found
 
-    def slopes(self, values: np.ndarray) -> np.ndarray:
-        """Return the slopes (rows, p) of :meth:`function`."""
-        for at in (self.best, self.last):
-            if at is not None and np.array_equal(at.values, values):
-                return self.projected(at).reshape(-1, len(values))
-        self.function(values)
-        return self.slopes(values)
+    def seen(self, J: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return which parameters do something (p,), and the norms (p,) of their columns of J, 1 of the others."""
+        size = np.linalg.norm(J, axis=0)
+        effect = size * self.parameters.scale
+        seen = effect > UNSEEN * effect.max(initial=0.0)
+        return seen, np.where(seen, size, 1.0)
 
-    def projected(self, at: Settled) -> np.ndarray:
-        """Return P A (n, rows, p): what changes in the residuals where the starts are kept the best."""
-        if at.A is None:
-            at.A = self.by_parameters(at)
-        return self.projection(at, at.A)
+    def failure(self) -> ConvergenceError:
+        """The error of windows in which simulations fail."""
+        return ConvergenceError(
+            "simulations of the windows fail with the values of the model; give a shorter window=, a shorter dt=, "
+            "or better values: start from model.with_parameters(...)",
+            time=float(self.windows.t[0]), residual=np.nan, iterations=self.evaluations,
+        )  # fmt: skip
 
-    def projection(self, at: Settled, x: np.ndarray) -> np.ndarray:
+    def projected(self, at: Point) -> np.ndarray:
+        """Return a triangle of P A (m, p): what changes in the residuals where the starts are kept the best."""
+        self.linearised(at)
+        assert at.A is not None and at.ways is not None
+        found: np.ndarray = triangle_of(self.projection(at, at.A).reshape(-1, at.A.shape[2])) @ at.ways
+        return found
+
+    def gradient(self, at: Point, x: np.ndarray) -> np.ndarray:
+        """Return (P A)^T x (p,) of changes x (n, rows) of the residuals."""
+        assert at.A is not None and at.ways is not None
+        left = self.projection(at, x[:, :, None])[:, :, 0]
+        found: np.ndarray = at.ways.T @ np.einsum("nrd,nr->d", at.A, left)
+        return found
+
+    def projection(self, at: Point, x: np.ndarray) -> np.ndarray:
         """Return x (n, rows, k) without what starts make up for."""
-        if not self.fit_starts:
+        if not self.fit_starts or at.B is None:
             return x
-        Q, _ = np.linalg.qr(at.B)
+        Q, R = np.linalg.qr(at.B)
+        Q *= (np.abs(np.einsum("nii->ni", R)) > 0)[:, None]  # a start that may move less has columns of zeros
         found: np.ndarray = x - Q @ (Q.swapaxes(1, 2) @ x)
         return found
 
-    def by_parameters(self, at: Settled) -> np.ndarray:
-        """Return the slopes (n, rows, p) of the residuals by parameters, at the starts as they are."""
-        given = self.parameters
-        A = np.empty((*at.r.shape, len(given)))
+    def by_parameters(self, at: Point) -> tuple[np.ndarray, np.ndarray]:
+        """Return slopes (n, rows, d) and ways (d, p), whose product is by parameters, at the starts as they are.
+
+        Differences are taken along the directions that may show at all; others are exactly zero.
+        """
+        what, ways = self.parameters, self.parameters.directions(at.z)
         q, v = at.q[:, None], at.v[:, None]
-        for k, scale in enumerate(given.scale):
+        slopes = np.empty((*at.r.shape, len(ways)))
+        for k, way in enumerate(ways):
             sides = []
-            for sign in (1.0, -1.0):
-                values = at.values.copy()
-                values[k] += sign * STEP * scale
+            for sign in (STEP, -STEP):
                 try:
-                    r = self.residuals(given.model_with(values), q, v)[:, 0]
+                    r = self.residuals(what.model_with(at.z + sign * what.scale * way), q, v)[:, 0]
                 except ModelError:  # beyond a bound
                     r = np.full_like(at.r, np.nan)
-                sides.append((r, values[k]) if np.isfinite(r).all() else (at.r, at.values[k]))
+                sides.append((r, sign) if np.isfinite(r).all() else (at.r, 0.0))
             (up, high), (down, low) = sides
             if not high > low:
+                name = what.labels[int(np.argmax(np.abs(way)))]
                 raise ConvergenceError(
-                    f"no run succeeds beside {given.labels[k]} = {at.values[k]:g}; give a shorter window=",
-                    time=float(self.windows.t[0]), residual=np.nan, iterations=0,
+                    f"no run succeeds beside {name} = {what.values(at.z)[what.labels.index(name)]:g}; give a shorter "
+                    "window=",
+                    time=float(self.windows.t[0]), residual=np.nan, iterations=self.evaluations,
                 )  # fmt: skip
-            A[:, :, k] = (up - down) / (high - low)
-        return A
+            slopes[:, :, k] = (up - down) / (high - low)
+        return slopes, ways / what.scale
 
     def by_record(self, r: np.ndarray) -> np.ndarray:
         """Return residuals (n, rows) as (n, K, columns)."""
         return r.reshape(len(r), -1, self.columns)
-
-
-def _solved(H: np.ndarray, g: np.ndarray) -> np.ndarray:
-    found: np.ndarray = (np.linalg.pinv(H, hermitian=True) @ g[:, :, None])[:, :, 0]
-    return found
-
-
-def moved_by(model: Model, q: np.ndarray, v: np.ndarray, moves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return states (n, nq), (n, nv) that displacements and changes of velocities (n, 2 nv) lead to."""
-    return _moved(model, q, moves[:, : model.nv]), v + moves[:, model.nv :]
-
-
-@in_coordinates("configuration")
-def _moved(model: Model, q: np.ndarray, dq: np.ndarray) -> np.ndarray:
-    """Return the configurations (n, nq) that displacements (n, nv) lead to."""
-    out = np.empty(q.shape)
-    core.batch_integrate(model.core, np.ascontiguousarray(q), np.ascontiguousarray(dq), out)
-    return out
-
-
-@in_coordinates("velocity")
-def _difference(model: Model, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
-    """Return the displacements (n, K, nv) from q0 to q1 (n, K, nq)."""
-    a, b = (np.ascontiguousarray(x.reshape(-1, model.nq)) for x in (q0, q1))
-    out = np.empty((len(a), model.nv))
-    core.batch_difference(model.core, a, b, out)
-    return out.reshape(*q0.shape[:2], model.nv)
-
-
-def first_velocities(model: Model, windows: Windows) -> np.ndarray:
-    """Return velocities (n, nv) at the starts of windows: as measured, or of a parabola through the first records."""
-    if windows.v is not None:
-        return windows.v[:, 0]
-    K = min(8, windows.least)
-    first = np.repeat(windows.q[:, :1], K, axis=1)
-    d = _difference(model, first, windows.q[:, :K])
-    v = np.empty((len(windows), model.nv))
-    for k in range(len(windows)):
-        powers = windows.seconds[k, :K, None] ** np.arange(min(3, K))
-        v[k] = np.linalg.lstsq(powers, d[k], rcond=None)[0][1]
-    return v

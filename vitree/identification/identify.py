@@ -9,14 +9,15 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import optimize, stats
 
 from vitree.arguments import Keywords, of_kind, plain_scalar, real, shown, whole
 from vitree.errors import ConvergenceError, InputError
-from vitree.identification.fit import Fit, Settled, first_velocities
+from vitree.identification.fit import RANK, Fit, Point
 from vitree.identification.measured import Checked, Measurement, Windows, checked_runs
 from vitree.identification.parameters import Parameters, named_directions
-from vitree.identification.result import Identification
+from vitree.identification.regression import regressions
+from vitree.identification.result import Estimates, Identification, estimated
+from vitree.identification.starts import Starts, first_velocities
 from vitree.integrators.base import progress_of
 from vitree.model.model import Model
 from vitree.results.recording import Recording
@@ -24,12 +25,18 @@ from vitree.run.rollout import rollout
 
 #: Starts that grow by more than this within a window make it too long.
 GROWTH = 30.0
-#: Directions whose singular value is a smaller share of the largest one cannot be told: slopes are not exact.
-RANK = 1e-5
 #: Rounds in which the noise is estimated anew, and the change at which they end.
 ROUNDS, SETTLED = 8, 0.01
+#: The tolerance while the noise is not settled.
+ROUGH = 1e-3
 #: Arguments of rollouts, which follow from the runs.
 OF_ROLLOUTS = frozenset(inspect.signature(rollout).parameters) - {"options"}
+#: A number is not told if more than this share of its slope is in directions that leave no trace.
+HIDDEN = 1e-3
+#: A warning tells if a search ends where slopes promise to lower the sum of squares by more than this share.
+LEFT = 1e-2
+#: So many directions that leave no trace have a warning each.
+LISTED = 4
 #: Estimated noise is not below this share of the spread of the motion.
 QUIETEST = 1e-9
 
@@ -56,17 +63,20 @@ def identify(
 
     Least squares of what simulations leave of the measured configurations, and of the velocities where they are
     measured, each divided by its noise. Runs are cut into windows. The state where a window starts is fitted, too, so
-    its noise makes no bias.
+    its noise makes no bias. Where joint forces were measured, the search starts from a regression of them, so the
+    numbers of the model may be rough.
 
     Parameters
     ----------
     model : Model
-        Its numbers are where the search starts.
+        Its numbers are where the search starts, if no regression is better. Constraints hold; contacts that are closed
+        where a window starts stay so there. Without wheels, ropes, limits that act and prescribed joints.
     parameters : mapping of kind to names
         What is fitted: ``{"mass": ["link1"], "damping": ["hinge1"]}``. The kinds are those of
-        :meth:`Model.with_parameters`. Names are of links for mass, com and inertia, of joints for damping, friction,
-        dry_friction and armature, of driven joints for gains; "x", "y" and "z" for gravity. ``"link1.x"`` is one
-        entry of a com, ``"link1.xy"`` of an inertia, ``"hinge1.kp"`` or ``"hinge1.kd"`` one gain.
+        :meth:`Model.with_parameters`, and "inertial": mass, com and inertia of a link together, of which only those
+        are tried that a body can have. Names are of links for inertial, mass, com and inertia, of joints for damping,
+        friction, dry_friction and armature, of driven joints for gains; "x", "y" and "z" for gravity. ``"link1.x"`` is
+        one entry of a com, ``"link1.xy"`` of an inertia, ``"hinge1.kp"`` or ``"hinge1.kd"`` one gain.
     runs : Measurement, Trajectory, or a sequence of them
         What was recorded. A Trajectory is one that nothing drove: put others into a :class:`Measurement` with torque,
         inputs or targets.
@@ -87,7 +97,8 @@ def identify(
     confidence : float [-]
         Share of the intervals.
     tolerance : float [-]
-        The search ends when a correction changes the sum of squares by a smaller share.
+        The search ends when a correction changes the sum of squares by a smaller share. Where joints stick, it ends
+        when twelve trials together change it by less than 0.1 %.
     evaluations : int
         Most sets of values to try.
     threads : int, optional
@@ -105,13 +116,16 @@ def identify(
     ------
     InputError, UnknownNameError
         If an argument is wrong; the text says which, and what is accepted.
+    ModelError
+        If a link whose whole inertia is fitted starts without a mass or an inertia.
     ConvergenceError
         If simulations fail, or the search does not end.
 
     References
     ----------
-    Bock 1983, "Recent advances in parameter identification techniques for O.D.E.", multiple shooting; Golub & Pereyra
-    1973, "The differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate".
+    Bock 1983, "Recent advances in parameter identification techniques for O.D.E.", multiple shooting; Rucker & Wensing
+    2022, "Smooth parameterization of rigid-body inertia"; Gautier 1991, "Numerical calculation of the base inertial
+    parameters of robots".
     """
     began = time.perf_counter()
     _require(model)
@@ -121,7 +135,7 @@ def identify(
             raise InputError(name, value, f"must be a number above {low:g} and below {high:g}")
     if not isinstance(plain_scalar(fit_starts), bool):
         raise InputError("fit_starts", fit_starts, "must be True or False")
-    if not (whole(evaluations) or 0) >= 1:
+    if not (most := whole(evaluations) or 0) >= 1:
         raise InputError("evaluations", evaluations, "must be a whole number of sets of values, at least 1")
     for name in sorted(OF_ROLLOUTS.intersection(options)):
         raise InputError(
@@ -137,53 +151,41 @@ def identify(
     if not fit_starts and checked[0].v is None:
         raise InputError("fit_starts=False needs measured velocities v")
     more = dict(options) | {"method": method, "threads": threads}
-    fit = _windowed(what, checked, step, None if window is None else real(window), sigma, fit_starts, more)
-    asked = 0
-
-    def function(values: np.ndarray) -> np.ndarray:
-        nonlocal asked
-        asked += 1
-        if told is not None:
-            told(asked, evaluations)
-        return fit.function(values)
-
-    for _ in range(1 if given else ROUNDS):
+    fit, first = _windowed(what, checked, step, None if window is None else real(window), sigma, fit_starts, more)
+    best, settled = first, given
+    if not given:
+        sigma = {name: np.maximum(sigma[name], left) for name, left in _estimated(fit, first, sigma).items()}
+    for left in reversed(range(1 if given else ROUNDS)):
         fit.sigma = sigma
-        start = fit.best
-        assert start is not None
-        fit.best = fit.settle(start.values, start.q, start.v)  # residuals of these weights
-        if fit.best is None:
-            _cannot(fit)
-        found = optimize.least_squares(
-            function, start.values, fit.slopes, (what.lower, what.upper), x_scale="jac", ftol=tolerance,
-            xtol=tolerance, gtol=1e-12, max_nfev=int(evaluations),
-        )  # fmt: skip
-        if found.status == 0:
+        again = fit.at(best.z, best.q, best.v)  # residuals of these weights
+        if again is None:
+            raise fit.failure()
+        best, ended = fit.search(again, tolerance if settled or not left else max(tolerance, ROUGH), most, told)
+        if not ended:
             raise ConvergenceError(
                 f"the search did not end within {evaluations} sets of values; give more evaluations=, a shorter "
                 "window=, better values in the model, or fewer parameters",
-                time=float(fit.windows.t[0]), residual=float(np.sqrt(2 * found.cost)), iterations=asked,
+                time=float(fit.windows.t[0]), residual=float(np.sqrt(best.cost)), iterations=fit.evaluations,
             )  # fmt: skip
-        if given:
+        if settled:
             break
-        before, sigma = sigma, _estimated(fit, sigma)
-        if all(np.abs(np.log(sigma[name] / before[name])).max() < SETTLED for name in sigma):
-            break
-    best = fit.best
-    assert best is not None
-    return _result(fit, best, float(confidence), asked, given, began)
+        before, sigma = sigma, _estimated(fit, best, sigma)
+        settled = all(np.abs(np.log(sigma[name] / before[name])).max() < SETTLED for name in sigma)
+    return _result(fit, first, best, float(confidence), given, began)
 
 
 def _require(model: Model) -> None:
     """Raise the error of a model whose parameters cannot be found so."""
     of_kind(model, Model, "model", "a vitree Model")
-    if model.constraints or model.prescribed_joint_names:
+    if model.prescribed_joint_names:
+        raise InputError(f'"{model.name}" has prescribed joints; identify() supports none: make them free or fixed')
+    if model.rolling or model.unilateral or "enforce" in (model.limits, model.velocity_limits):
         raise InputError(
-            f'"{model.name}" has constraints or prescribed joints; identify() supports trees only: reduce gears with '
-            "model.reduced() first"
+            f'"{model.name}" has wheels, ropes or limits that act; identify() supports constraints and contacts alone: '
+            'give limits="report", or a model without them'
         )
-    if model.contacts or model.rolling or model.unilateral or "enforce" in (model.limits, model.velocity_limits):
-        raise InputError(f'"{model.name}" has contacts, wheels, ropes or limits that act; identify() takes none')
+    if model.has_contact and model.full is not model:
+        raise InputError(f'"{model.name}" is reduced and has contacts; identify() supports one of the two')
 
 
 def _noise(model: Model, noise: object, runs: tuple[Checked, ...]) -> tuple[dict[str, np.ndarray], bool]:
@@ -222,13 +224,15 @@ def _noise(model: Model, noise: object, runs: tuple[Checked, ...]) -> tuple[dict
 
 
 def _windowed(what: Parameters, runs: tuple[Checked, ...], dt: float, window: float | None,
-              sigma: dict[str, np.ndarray], fit_starts: bool, more: Keywords) -> Fit:  # fmt: skip
-    """Return the fit of windows, with starts for the first values."""
-    length, nv = window, what.model.nv
+              sigma: dict[str, np.ndarray], fit_starts: bool, more: Keywords) -> tuple[Fit, Point]:  # fmt: skip
+    """Return the fit of windows, and the point where its search starts."""
+    length = window
+    candidates = [what.start, *regressions(what, runs)]
     while True:
         windows = Windows(runs, length, dt)
-        fit = Fit(what, windows, sigma, fit_starts, more)
-        if fit_starts and windows.least * fit.columns <= 2 * nv + 1:
+        starts = Starts(what.model, windows.q[:, 0])
+        fit = Fit(what, windows, sigma, starts, fit_starts, more)
+        if fit_starts and windows.least * fit.columns <= max(starts.counts) + 1:
             raise InputError(
                 f"windows have as few as {windows.least} records, from which their starts cannot be fitted; give a "
                 f"window={4 * dt:g} or longer"
@@ -238,61 +242,51 @@ def _windowed(what: Parameters, runs: tuple[Checked, ...], dt: float, window: fl
                 f"the runs have {fit.count} numbers, fewer than are fitted ({fit.count - fit.freedom}); give longer "
                 "ones, or fewer parameters"
             )
-        q, v = windows.q[:, 0], first_velocities(what.model, windows)
+        q, v = starts.at(windows.q[:, 0], first_velocities(what.model, windows))
+        points = [fit.at(z, q, v) for z in candidates]
+        best = min((point for point in points if point is not None), key=lambda point: point.cost, default=None)
         last = window is not None or windows.there.shape[1] < 24 or not fit_starts
+        if last and best is None:
+            raise fit.failure()
         if not last:
-            _, B = fit.with_slopes(what.model_with(what.start), q, v)
-            growth = np.abs(B[:, :, :nv] * sigma["q"]).max()
+            growth = np.inf
+            if best is not None:
+                _, B = fit.with_slopes(best.model, q, v)
+                Z = np.abs(starts.directions(q))
+                growth = np.abs(B[:, :, : Z.shape[2]] * (sigma["q"] @ Z)[:, None]).max()
             if not growth <= GROWTH:  # NaN, too
                 length = 0.5 * float((windows.seconds * windows.there).max())
                 continue
-        fit.best = fit.settle(_roughly(fit, q, v), q, v) or fit.settle(what.start, q, v)
-        if fit.best is None:
-            if last:
-                _cannot(fit)
-            length = 0.5 * float((windows.seconds * windows.there).max())
-            continue
-        return fit
+        assert best is not None
+        return fit, best if best is not points[0] else _roughly(fit, best)
 
 
-def _roughly(fit: Fit, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Return values (p,) that fit with starts q, v as they are.
+def _roughly(fit: Fit, at: Point) -> Point:
+    """Return a point whose parameters fit with starts as they are.
 
     Of values far from the true ones the best starts make up for all that they can, and are far from what was measured.
     """
-    what = fit.parameters
     if not fit.fit_starts:
-        return what.start
-    rough = replace(fit, fit_starts=False, best=None, last=None)
-    rough.best = rough.settle(what.start, q, v)
-    if rough.best is None:
-        return what.start
-    optimize.least_squares(rough.function, what.start, rough.slopes, (what.lower, what.upper), x_scale="jac",
-                           ftol=1e-3, xtol=1e-3, max_nfev=20)  # fmt: skip
+        return at
+    rough = replace(fit, fit_starts=False)
+    start = rough.at(at.z, at.q, at.v)
+    assert start is not None
+    found, _ = rough.search(start, ROUGH, 20)
     fit.rollouts, fit.instances = rough.rollouts, rough.instances
-    return rough.best.values
+    return fit.at(found.z, at.q, at.v) or at
 
 
-def _cannot(fit: Fit) -> None:
-    raise ConvergenceError(
-        "simulations of the windows fail with the values of the model; give a shorter window=, a shorter dt=, "
-        "or better values: start from model.with_parameters(...)",
-        time=float(fit.windows.t[0]), residual=np.nan, iterations=0,
-    )  # fmt: skip
-
-
-def _estimated(fit: Fit, sigma: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _estimated(fit: Fit, best: Point, sigma: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Return standard deviations as the residuals have them, by degrees of freedom."""
-    assert fit.best is not None
     share = fit.count / fit.freedom
     found = {}
-    for name, left in _root_mean_squares(fit, fit.best, sigma).items():
+    for name, left in _root_mean_squares(fit, best, sigma).items():
         spread = np.ptp(fit.windows.q.reshape(-1, fit.windows.q.shape[2])) + 1.0
         found[name] = np.maximum(np.sqrt(share) * left, QUIETEST * spread)
     return found
 
 
-def _root_mean_squares(fit: Fit, best: Settled, sigma: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _root_mean_squares(fit: Fit, best: Point, sigma: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Return root mean squares of the residuals of each coordinate, (nv,), units as of q and v."""
     r, nv = fit.by_record(best.r), fit.parameters.model.nv
     each = fit.count / fit.columns
@@ -300,56 +294,74 @@ def _root_mean_squares(fit: Fit, best: Settled, sigma: dict[str, np.ndarray]) ->
             for k, name in enumerate(sigma)}  # fmt: skip
 
 
-def _result(fit: Fit, best: Settled, confidence: float, asked: int, given: bool, began: float) -> Identification:
+def _result(fit: Fit, first: Point, best: Point, confidence: float, given: bool, began: float) -> Identification:
     """Return values with their intervals, directions that are not told, and warnings."""
     what, windows = fit.parameters, fit.windows
     labels, p = what.labels, len(what)
-    J = fit.projected(best).reshape(-1, p)
-    size = np.linalg.norm(J, axis=0)
-    seen = size * what.scale > 1e-9 * max(float((size * what.scale).max()), 1e-300)
-    size = np.where(seen, size, 1.0)
-    _, singular, V = np.linalg.svd(np.where(seen, J / size, 0.0), full_matrices=False)
-    told = singular > RANK * singular[0] if singular[0] > 0 else np.zeros(p, bool)
+    J = fit.projected(best)
+    seen, size = fit.seen(J)
+    _, singular, V = np.linalg.svd(np.where(seen, J / size, 0.0))
+    told = np.arange(p) < (singular > RANK * singular[0]).sum() if singular[0] > 0 else np.zeros(p, bool)
+    singular = singular[: told.sum()]
     variance = best.cost / fit.freedom
-    half = V[told].T / singular[told] / size[:, None]  # J^+ = half U^T, and cov = s^2 half half^T
-    covariance = variance * half @ half.T
-    hidden = V[~told]  # in shares of columns
-    lost = (np.abs(hidden) > 1e-3).any(0) | ~seen
-    deviation = np.where(lost, np.inf, np.sqrt(np.diag(covariance)))
-    safe = np.sqrt(np.where(np.diag(covariance) > 0, np.diag(covariance), 1.0))
-    correlation = covariance / np.outer(safe, safe)
-    quantile = float(stats.t.ppf(0.5 + 0.5 * confidence, fit.freedom))
-    directions = named_directions(labels, hidden / size, what.scale)
+    half = V[told].T / singular / size[:, None]  # J^+ = half U^T, and cov = s^2 half half^T
+    hidden = V[~told] / size  # (k, p) changes of z that leave no trace
+    by_z = what.derivatives(best.z)
+
+    def estimates(names: Sequence[str], units: Sequence[str], values: np.ndarray, slopes: np.ndarray) -> Estimates:
+        """Return numbers whose derivatives by z are slopes, with what the runs tell of them."""
+        lost = np.abs(slopes @ hidden.T).max(axis=1, initial=0.0) > HIDDEN * np.linalg.norm(slopes / size, axis=1)
+        root = slopes @ half
+        return estimated(names, units, values, np.sqrt(variance) * root, lost, confidence, fit.freedom)
+
+    units = [one.unit for one in what.each]
+    values = what.values(best.z)
+    found = estimates(labels, units, values, by_z)
+    directions = named_directions(labels, hidden @ by_z.T, what.sizes)
     # the step: what a fit with half of it would find
     halved = fit.residuals(best.model, best.q[:, None], best.v[:, None], halves=2)[:, 0] - best.r
-    change = fit.projection(best, halved[:, :, None]).ravel()
-    shifts = -half @ (half.T @ (J.T @ change)) if np.isfinite(change).all() else np.full(p, np.nan)
+    moves = -half @ (half.T @ fit.gradient(best, halved)) if np.isfinite(halved).all() else np.full(p, np.nan)
+    shifts = by_z @ moves
     rms = float(np.sqrt(variance))
+    deviation = np.array([*found.standard_errors.values()])
+    lost = ~np.isfinite(deviation)
     warnings = []
-    for direction in directions:
-        parts = ", ".join(f"{name} {share:+.3g}" for name, share in direction.items())
-        warnings.append(f"the runs do not tell {parts} (shares of their sizes): a change along it leaves no trace")
+    if len(directions) <= LISTED:
+        for direction in directions:
+            parts = ", ".join(f"{name} {share:+.3g}" for name, share in direction.items())
+            warnings.append(f"the runs do not tell {parts} (shares of their sizes): a change along it leaves no trace")
+    else:
+        warnings.append(
+            f"the runs do not tell {len(directions)} combinations of the parameters (unidentifiable); those that they "
+            "tell are in base"
+        )
     near = [name for k, name in enumerate(labels) if not lost[k]
-            and min(best.values[k] - what.lower[k], what.upper[k] - best.values[k]) < deviation[k]]  # fmt: skip
+            and min(best.z[k] - what.lower[k], what.upper[k] - best.z[k]) < deviation[k]]  # fmt: skip
     if near:
         warnings.append(f"within a standard error of a bound: {', '.join(near)}; the intervals of these are rough")
     moved = [name for k, name in enumerate(labels) if not abs(shifts[k]) < 0.5 * deviation[k] and not lost[k]]
     if moved:
         warnings.append(f"the step is too long for {', '.join(moved)}: the values depend on it (shifts); give a "
                         "shorter dt")  # fmt: skip
+    if fit.left > LEFT:
+        warnings.append(
+            f"no step lowered the residuals by the {100 * fit.left:.2g} % that their slopes promise: they are not "
+            "smooth, as those of joints that stick; the values may be beside the best ones"
+        )
     if given and not 0.8 < rms < 1.25 and fit.freedom > 50:
         warnings.append(f"the weighted rms is {rms:.3g}, not 1: the noise is not as given, or the model is wrong")
-    values = {name: float(x) for name, x in zip(labels, best.values, strict=True)}
     return Identification(
         model=best.model,
-        values=values,
-        units={one.label: one.unit for one in what.each},
-        standard_errors=dict(zip(labels, deviation.tolist(), strict=True)),
-        intervals={name: (values[name] - quantile * s, values[name] + quantile * s)
-                   for name, s in zip(labels, deviation.tolist(), strict=True)},
-        covariance=covariance,
-        correlation=correlation,
+        values=found.values,
+        units=found.units,
+        standard_errors=found.standard_errors,
+        intervals=found.intervals,
+        covariance=found.covariance,
+        correlation=found.correlation,
         unidentifiable=directions,
+        base=_base(what, best, estimates),
+        condition=float(singular[0] / singular[-1]) if told.any() else np.inf,
+        initial=dict(zip(labels, what.values(first.z).tolist(), strict=True)),
         shifts=dict(zip(labels, shifts.tolist(), strict=True)),
         noise={name: x.copy() for name, x in fit.sigma.items()},
         residual=_root_mean_squares(fit, best, fit.sigma),
@@ -359,9 +371,19 @@ def _result(fit: Fit, best: Settled, confidence: float, asked: int, given: bool,
         window=float((windows.seconds * windows.there).max()),
         starts=(windows.t, best.q, best.v),
         confidence=confidence,
-        evaluations=asked,
+        evaluations=fit.evaluations,
         rollouts=fit.rollouts,
         instances=fit.instances,
         seconds=time.perf_counter() - began,
         warnings=tuple(warnings),
     )  # fmt: skip
+
+
+def _base(what: Parameters, best: Point, estimates: Callable[..., Estimates]) -> Estimates:
+    """Return the base parameters that the fit changes, with what the runs tell of them."""
+    if what.base is None:
+        return estimates((), (), np.zeros(0), np.zeros((0, len(what))))
+    slopes = what.base_derivatives(best.z)
+    kept = np.abs(slopes * what.scale).max(axis=1, initial=0.0) > 0
+    names, units = ([x for x, keep in zip(of, kept, strict=True) if keep] for of in (what.base.names, what.base.units))
+    return estimates(names, units, what.base_values(best.z)[kept], slopes[kept])

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import numbers_of, several
+from vitree.arguments import numbers_of, of_kind, real, several
 from vitree.errors import InputError
+from vitree.memory import require_memory
 from vitree.model.model import Model
 from vitree.results.recording import Recording
 
@@ -46,6 +47,55 @@ class Measurement:
     inputs: ArrayLike | None = None
     targets: ArrayLike | None = None
 
+    def resampled(self, model: Model, dt: float) -> Measurement:
+        """Return this run with records each dt [s], as of instruments whose times jitter.
+
+        Configurations are interpolated along geodesics, velocities linearly, and what drove the run is averaged over
+        each new interval. The times begin at zero, and what does not fill an interval at the end is left out.
+
+        Parameters
+        ----------
+        model : Model
+            Whose run it is.
+        dt : float [s]
+            The new interval.
+
+        Raises
+        ------
+        InputError
+            If an array is wrong, or the run is shorter than two intervals.
+        """
+        of_kind(model, Model, "model", "a vitree Model")
+        if not 0 < (step := real(dt)) < np.inf:
+            raise InputError("dt", dt, "must be a positive number of seconds")
+        t = checked_times(self.t, "t")
+        count = int(min((t[-1] - t[0]) / step * (1 + 1e-12), 1e15))
+        if count < 2:
+            raise InputError("dt", dt, f"must be at most half of the {t[-1] - t[0]:g} s of the run")
+        require_memory("the new records", 40.0 * count * (model.nq + model.nv), "give a longer dt")
+        q, v = _states(model, self, t, "run")
+        times = t[0] + step * np.arange(count + 1)
+        below = np.clip(np.searchsorted(t, times, side="right") - 1, 0, len(t) - 2)
+        share = np.clip((times - t[below]) / (t[below + 1] - t[below]), 0.0, 1.0)
+        moves = np.array([model.difference(a, b) for a, b in zip(q[below], q[below + 1], strict=True)])
+        changed: dict[str, np.ndarray | None] = {
+            "q": np.array([model.integrate(a, move) for a, move in zip(q[below], share[:, None] * moves, strict=True)]),
+            "v": None if v is None else v[below] + share[:, None] * (v[below + 1] - v[below]),
+        }
+        for name, size in _sizes(model).items():
+            if (value := getattr(self, name)) is not None:
+                rows = numbers_of(value, name)
+                if rows.shape not in ((size,), (len(t) - 1, size)) or not np.isfinite(rows).all():
+                    raise InputError(
+                        f"{name} has shape {rows.shape}; to be resampled it must be finite, {(size,)} all the time, or "
+                        f"{(len(t) - 1, size)} with a row from each record to the next"
+                    )
+                rows = np.broadcast_to(rows, (len(t) - 1, size))
+                total = np.concatenate((np.zeros((1, size)), np.cumsum(rows * np.diff(t)[:, None], axis=0)))
+                at = total[below] + share[:, None] * (total[below + 1] - total[below])
+                changed[name] = np.diff(at, axis=0) / step
+        return Measurement(step * np.arange(count + 1), **changed)  # type: ignore[arg-type]  # q is there
+
 
 @dataclass(frozen=True, eq=False)
 class Checked:
@@ -76,9 +126,7 @@ def checked_runs(model: Model, runs: object, dt: float | None) -> tuple[tuple[Ch
                 "left out: give vt.Measurement(run.t, run.q, run.v, torque=...), with inputs= or targets= likewise; "
                 "runs under wrenches, pushes or prescribed motion are not for identify()"
             )
-        t = numbers_of(run.t, f"runs[{k}].t")
-        if t.ndim != 1 or len(t) < 3 or not np.isfinite(t).all() or not (np.diff(t) > 0).all():
-            raise InputError(f"runs[{k}].t must be at least 3 finite times, (m,), each later than the one before")
+        t = checked_times(run.t, f"runs[{k}].t")
         raw.append((f"runs[{k}]", run, t))
     step = min(float(np.diff(t).min()) for _, _, t in raw) if dt is None else dt
     found = tuple(_checked(model, name, run, t, step) for name, run, t in raw)
@@ -87,13 +135,22 @@ def checked_runs(model: Model, runs: object, dt: float | None) -> tuple[tuple[Ch
     return found, step
 
 
-def _checked(model: Model, name: str, run: Measurement | Recording, t: np.ndarray, dt: float) -> Checked:
-    place = (t - t[0]) / dt
-    at = np.rint(place).astype(int)
-    if np.abs(place - at).max() > ON_GRID * max(1.0, 1e-9 * abs(float(t[-1])) / dt) or (np.diff(at) < 1).any():
-        raise InputError(
-            f"{name}.t: its times are not whole numbers of steps apart, dt={dt:g} s; give a dt= that divides them"
-        )
+def checked_times(t: ArrayLike, name: str) -> np.ndarray:
+    """Return the times (m,) [s] of a run; raise an InputError if they do not increase."""
+    found = numbers_of(t, name)
+    if found.ndim != 1 or len(found) < 3 or not np.isfinite(found).all() or not (np.diff(found) > 0).all():
+        raise InputError(f"{name} must be at least 3 finite times, (m,), each later than the one before")
+    return found
+
+
+def _sizes(model: Model) -> dict[str, int]:
+    return {"torque": model.nv, "inputs": len(model.input_names), "targets": len(model.drives)}
+
+
+def _states(
+    model: Model, run: Measurement | Recording, t: np.ndarray, name: str
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return what was measured, q (m, nq) and v (m, nv) or None; raise an InputError if it is wrong."""
     arrays: dict[str, np.ndarray | None] = {}
     for what, size in (("q", model.nq), ("v", model.nv)):
         value = getattr(run, what)
@@ -105,9 +162,20 @@ def _checked(model: Model, name: str, run: Measurement | Recording, t: np.ndarra
     if arrays["q"] is None:
         raise InputError(f"{name}.q is missing")
     q = np.array([model.validate_configuration(row, f"{name}.q[{k}]") for k, row in enumerate(arrays["q"])])
-    sizes = {"torque": model.nv, "inputs": len(model.input_names), "targets": len(model.drives)}
+    return q, arrays["v"]
+
+
+def _checked(model: Model, name: str, run: Measurement | Recording, t: np.ndarray, dt: float) -> Checked:
+    place = (t - t[0]) / dt
+    at = np.rint(place).astype(int)
+    if np.abs(place - at).max() > ON_GRID * max(1.0, 1e-9 * abs(float(t[-1])) / dt) or (np.diff(at) < 1).any():
+        raise InputError(
+            f"{name}.t: its times are not whole numbers of steps apart, dt={dt:g} s; give a dt= that divides them, or "
+            "the run with even times: run.resampled(model, dt)"
+        )
+    q, v = _states(model, run, t, name)
     driving, steps = {}, int(at[-1])
-    for what, size in sizes.items():
+    for what, size in _sizes(model).items():
         value = getattr(run, what, None) if isinstance(run, Measurement) else None
         if value is None:
             continue
@@ -121,7 +189,7 @@ def _checked(model: Model, name: str, run: Measurement | Recording, t: np.ndarra
         if array.ndim == 2 and len(array) != steps:
             array = np.repeat(array, np.diff(at), axis=0)
         driving[what] = np.broadcast_to(array, (steps, size))
-    return Checked(t, q, arrays["v"], at, driving)
+    return Checked(t, q, v, at, driving)
 
 
 class Windows:

@@ -1,17 +1,41 @@
-"""Parameters that are fitted: their names, units, bounds, and the model that has given values of them."""
+"""Parameters that are fitted: their names, units, bounds, and the model that has given values of them.
+
+The search moves coordinates z (p,), which are the parameters themselves but for links whose whole inertia is fitted
+("inertial"): these have log-Cholesky coordinates, in which every link is physically possible.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from vitree.arguments import Keywords, mapping, numbers_of, several
-from vitree.errors import InputError, UnknownNameError
-from vitree.mechanism.flat import PRISMATIC
+from vitree.errors import ConvergenceError, InputError, UnknownNameError
+from vitree.identification.base import BaseParameters, base_parameters
+from vitree.identification.regressor import OF_JOINT, sliding, standard_names, standard_parameters
 from vitree.model.model import Model
-from vitree.model.variants import OF_VELOCITIES, PARAMETERS
+from vitree.model.variants import OF_LINKS, OF_VELOCITIES, PARAMETERS
+from vitree.spatial.pseudo_inertia import (
+    inertial_parameters,
+    log_cholesky,
+    log_cholesky_derivatives,
+    mass_com_inertia,
+    mass_com_inertia_derivatives,
+    of_log_cholesky,
+)
+
+#: Mass, COM and inertia of a link together, physically possible.
+INERTIAL = "inertial"
+KINDS = (*PARAMETERS, INERTIAL)
+#: Those of which standard parameters are functions.
+LINEAR = (*OF_LINKS, *OF_VELOCITIES, INERTIAL)
+#: Least singular value of a direction in which base parameters, each of length one, change.
+SHOWN = 1e-6
+#: Corrections of a step, at most and until base parameters are met to this share, and the farthest, in scales.
+CORRECTIONS, CORRECTED, FARTHEST = 10, 1e-9, 2.0
 
 #: Entries of what has several, by kind.
 ENTRIES: dict[str, dict[str, tuple[int, ...]]] = {
@@ -20,9 +44,10 @@ ENTRIES: dict[str, dict[str, tuple[int, ...]]] = {
     "gravity": {"x": (0,), "y": (1,), "z": (2,)},
     "gains": {"kp": (0,), "kd": (1,)},
 }
+#: Parameters of a link whose whole inertia is fitted, and where they are in the order of pseudo-inertias.
+TEN, IN_ORDER = 10, [0, 1, 2, 3, 4, 7, 9, 5, 6, 8]
 #: Units of joints that turn and of joints that slide.
-UNITS = {"damping": ("N m s/rad", "N s/m"), "friction": ("N m", "N"), "dry_friction": ("N m", "N"),
-         "armature": ("kg m^2", "kg"), "kp": ("N m/rad", "N/m"), "kd": ("N m s/rad", "N s/m")}  # fmt: skip
+UNITS = OF_JOINT | {"dry_friction": OF_JOINT["friction"], "kp": ("N m/rad", "N/m"), "kd": OF_JOINT["damping"]}
 
 
 @dataclass(frozen=True)
@@ -54,7 +79,17 @@ class Parameter:
 class Parameters:
     """What is fitted of a model.
 
-    Raises an InputError or UnknownNameError if a kind, name or bound is wrong.
+    Raises an InputError or UnknownNameError if a kind, name or bound is wrong, and a ModelError if a link cannot have
+    the coordinates of possible inertias.
+
+    Attributes
+    ----------
+    each : tuple of Parameter
+    labels : tuple of str
+    start, lower, upper, scale : (p,) arrays
+        Of the coordinates z that the search moves.
+    inertial : dict of str to int
+        Where the ten coordinates of links begin whose whole inertia is fitted.
 
     Parameters
     ----------
@@ -72,17 +107,22 @@ class Parameters:
         self._inertia = np.where(inertia > 0, inertia, 1.0)
         self._time = time
         limits = self._bounds(bounds)
+        self.inertial: dict[str, int] = {}
         unused = dict.fromkeys(limits)
         found: dict[str, Parameter] = {}
         for kind, names in mapping(asked, "parameters", 'a mapping such as {"mass": ["link"]}').items():
-            if kind not in PARAMETERS:
-                raise UnknownNameError("parameter", kind, PARAMETERS, argument="parameters")
+            if kind not in KINDS:
+                raise UnknownNameError("parameter", kind, KINDS, argument="parameters")
             listed = (names,) if isinstance(names, str) else several(names, f'parameters["{kind}"]', "names")
             for name in listed:
                 unused.pop((kind, name), None)
+                if kind == INERTIAL:
+                    self._whole(name, found, limits)
+                    continue
                 for place in self._places(kind, name):
                     one = self._parameter(kind, *place)
                     low, high = limits.get((kind, name), (one.lower, one.upper))
+                    self._once(one, found)
                     found[one.label] = Parameter(**vars(one) | {"lower": max(low, one.lower), "upper": high})
         if unused:
             kind, name = next(iter(unused))
@@ -99,22 +139,152 @@ class Parameters:
                 )
         for name in ("start", "lower", "upper", "scale"):
             setattr(self, name, np.array([getattr(one, name) for one in self.each]))
+        self.sizes, self.curved = self.scale.copy(), np.zeros(len(self.each), dtype=bool)
+        for link, at in self.inertial.items():
+            whole = slice(at, at + TEN)
+            z = self.start[whole] = log_cholesky(self._inertial_parameters(link), link)
+            self.lower[whole], self.upper[whole], self.curved[whole] = -np.inf, np.inf, True
+            self.scale[whole] = [1.0] * 4 + [float(np.exp(z[1:4].max()))] * 6
 
     start: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
     scale: np.ndarray
+    sizes: np.ndarray  # (p,) typical sizes of the parameters, units as of them
+    curved: np.ndarray  # (p,) bool, coordinates of which parameters are no linear functions
 
     def __len__(self) -> int:
         return len(self.each)
 
-    def model_with(self, values: np.ndarray) -> Model:
-        """Return the model with other values (p,), units as of the parameters.
+    def values(self, z: np.ndarray) -> np.ndarray:
+        """Return the parameters (p,), units as of them, of coordinates z (p,)."""
+        out = z.copy()
+        for at in self.inertial.values():
+            mass, com, inertia = mass_com_inertia(of_log_cholesky(z[at : at + TEN]))
+            out[at : at + TEN] = [mass, *com, *(inertia[index] for index in ENTRIES["inertia"].values())]
+        return out
+
+    def derivatives(self, z: np.ndarray) -> np.ndarray:
+        """Return the derivatives (p, p) of :meth:`values`."""
+        out = np.eye(len(z))
+        for at in self.inertial.values():
+            part = slice(at, at + TEN)
+            inner = log_cholesky_derivatives(z[part])
+            out[part, part] = (mass_com_inertia_derivatives(of_log_cholesky(z[part])) @ inner)[IN_ORDER]
+        return out
+
+    @functools.cached_property
+    def base(self) -> BaseParameters | None:
+        """The base parameters of the model; None if it has no regressor, or a loop that cannot move."""
+        if hasattr(self.model, "native"):
+            return None
+        try:
+            return base_parameters(self.model)
+        except ConvergenceError:
+            return None
+
+    @functools.cached_property
+    def _standard(self) -> tuple[np.ndarray, list[int]]:
+        """The standard parameters of the model, and which of them is each parameter of a joint, -1 of others."""
+        at = {name: k for k, name in enumerate(standard_names(self.native))}
+        part = {"dry_friction": "friction"}
+        places = [at.get(f"{self.native.v_names[one.index[0]]}.{part.get(one.kind, one.kind)}", -1)
+                  if one.kind in OF_VELOCITIES else -1 for one in self.each]  # fmt: skip
+        return standard_parameters(self.native), places
+
+    def standard(self, z: np.ndarray) -> np.ndarray:
+        """Return the standard parameters (P,) of coordinates z (p,); parameters of other kinds are in none of them."""
+        before, places = self._standard
+        out = before.copy()
+        changed: dict[str, dict[str, np.ndarray]] = {}
+        for one, place, value, start in zip(self.each, places, z.tolist(), self.start.tolist(), strict=True):
+            if place >= 0:
+                out[place] += value - start
+            elif one.kind in OF_LINKS and one.owner not in self.inertial:
+                arrays = changed.setdefault(one.owner, {kind: self._array(kind, one.owner) for kind in OF_LINKS})
+                arrays[one.kind][one.index] = value
+                if one.kind == "inertia":
+                    arrays[one.kind][one.index[::-1]] = value
+        for link, arrays in changed.items():
+            out[self._own(link)] = inertial_parameters(float(arrays["mass"]), arrays["com"], arrays["inertia"])
+        for link, at in self.inertial.items():
+            out[self._own(link)] = of_log_cholesky(z[at : at + TEN])
+        return out
+
+    def _own(self, link: str) -> slice:
+        at = TEN * self.native.link_names.index(link)
+        return slice(at, at + TEN)
+
+    def standard_derivatives(self, z: np.ndarray) -> np.ndarray:
+        """Return the derivatives (P, p) of :meth:`standard`."""
+        before, places = self._standard
+        out = np.zeros((len(before), len(z)))
+        for link, at in self.inertial.items():
+            out[self._own(link), at : at + TEN] = log_cholesky_derivatives(z[at : at + TEN])
+        for k, one in enumerate(self.each):
+            if places[k] >= 0:
+                out[places[k], k] = 1.0
+            elif one.kind in OF_LINKS and one.owner not in self.inertial:  # quadratic, and cubic in mass and COM
+                step = 1e-4 * self.scale[k] * np.eye(len(z))[k]
+                out[:, k] = (self.standard(z + step) - self.standard(z - step)) / (2 * step[k])
+        return out
+
+    def base_values(self, z: np.ndarray) -> np.ndarray:
+        """Return the base parameters (b,) of coordinates z (p,)."""
+        assert self.base is not None
+        found: np.ndarray = self.base.matrix @ self.standard(z)
+        return found
+
+    def base_derivatives(self, z: np.ndarray) -> np.ndarray:
+        """Return the derivatives (b, p) of :meth:`base_values`."""
+        assert self.base is not None
+        found: np.ndarray = self.base.matrix @ self.standard_derivatives(z)
+        return found
+
+    def moved(self, z: np.ndarray, move: np.ndarray) -> np.ndarray:
+        """Return coordinates (p,) beside z + move at which base parameters are what their derivatives at z tell.
+
+        Runs show base parameters, some of them with a hundred times the precision of others, and these are curved
+        functions of coordinates of whole inertias: a long step along what is shown poorly would spoil the others.
+        """
+        start: np.ndarray = z + move
+        if self.base is None or not self.inertial:
+            return start
+        slopes = self.base_derivatives(z)
+        goal, size = self.base_values(z) + slopes @ move, np.linalg.norm(slopes * self.scale, axis=1)
+        rows, found = size > 0, start
+        for _ in range(CORRECTIONS):
+            left = (goal - self.base_values(found))[rows] / size[rows]
+            if np.abs(left).max(initial=0.0) < CORRECTED:
+                return found
+            weighted = (self.base_derivatives(found) * self.curved * self.scale)[rows] / size[rows, None]
+            found = found + self.scale * (np.linalg.pinv(weighted, rcond=SHOWN) @ left)
+            if not np.abs((found - start) / self.scale).max() < FARTHEST:
+                break
+        return start  # no body has such parameters
+
+    def directions(self, z: np.ndarray) -> np.ndarray:
+        """Return orthonormal changes of z in shares of scales, (d, p), that may show in a run.
+
+        All others leave the base parameters as they are, and with them every motion.
+        """
+        kinds = {one.kind for one in self.each}
+        if self.base is None or "gravity" in kinds:
+            return np.eye(len(z))
+        others = np.eye(len(z))[[one.kind not in LINEAR for one in self.each]]
+        slopes = self.base_derivatives(z) * self.scale
+        sizes = np.linalg.norm(slopes, axis=1)
+        slopes = slopes[sizes > 0] / sizes[sizes > 0, None]
+        _, singular, V = np.linalg.svd(np.concatenate((slopes, others)), full_matrices=False)
+        return V[singular > SHOWN]
+
+    def model_with(self, z: np.ndarray) -> Model:
+        """Return the model with coordinates z (p,).
 
         Raises a ModelError if it cannot have them.
         """
         given: dict[str, dict[str, np.ndarray]] = {}
-        for one, value in zip(self.each, values.tolist(), strict=True):
+        for one, value in zip(self.each, self.values(z).tolist(), strict=True):
             arrays = given.setdefault(one.kind, {})
             array = arrays.setdefault(one.owner, self._array(one.kind, one.owner))
             array[one.index] = value
@@ -122,6 +292,35 @@ class Parameters:
                 array[one.index[::-1]] = value
         changed: Keywords = {kind: arrays.get("", arrays) for kind, arrays in given.items()}
         return self.model.with_parameters(**changed)
+
+    def _whole(self, name: object, found: dict[str, Parameter], limits: Mapping[tuple[str, str], object]) -> None:
+        """Enter the ten parameters of a link whose whole inertia is fitted."""
+        if not isinstance(name, str) or name not in self.native.link_names:
+            raise UnknownNameError("link", name, self.native.link_names)
+        if (INERTIAL, name) in limits:
+            raise InputError(
+                f'bounds has {INERTIAL} of "{name}", which needs none: every inertia that is tried is physically '
+                "possible; to bound a mass or a COM, fit mass, com and inertia"
+            )
+        if name in self.inertial:
+            return
+        self.inertial[name] = len(found)
+        for kind in OF_LINKS:
+            for place in self._places(kind, name):
+                one = self._parameter(kind, *place)
+                self._once(one, found)
+                found[one.label] = one
+
+    def _once(self, one: Parameter, found: dict[str, Parameter]) -> None:
+        """Raise an InputError if a parameter that has coordinates of another kind is asked for again."""
+        if one.label in found and (one.owner in self.inertial and one.kind in OF_LINKS):
+            raise InputError(
+                f'parameters has {INERTIAL} of "{one.owner}" and its {one.kind}, which is a part of it; leave one out'
+            )
+
+    def _inertial_parameters(self, link: str) -> np.ndarray:
+        mass, com, inertia = (self._array(kind, link) for kind in OF_LINKS)
+        return inertial_parameters(float(mass), com, inertia)
 
     def _array(self, kind: str, owner: str) -> np.ndarray:
         """The numbers that the model has."""
@@ -159,13 +358,12 @@ class Parameters:
 
     def _parameter(self, kind: str, owner: str, name: str, index: tuple[int, ...], entry: str) -> Parameter:
         array = np.asarray(self._array(kind, owner), dtype=float)
-        value, flat = float(array[index]), self.native.flat
+        value = float(array[index])
         positive = kind not in ("com", "gravity", "inertia") or (kind == "inertia" and index[0] == index[1])
         slides = False
         if kind in OF_VELOCITIES or kind == "gains":
             at = index[0] if kind in OF_VELOCITIES else self.native.joint(owner).v_slice.start
-            body = int(np.searchsorted(self.native._iv, at, side="right")) - 1
-            slides = int(flat.kind[body]) == PRISMATIC
+            slides = bool(sliding(self.native)[at])
             power = {"armature": 0, "damping": 1, "kd": 1}.get(entry or kind, 2)
             size = float(self._inertia[at]) / self._time**power
         elif kind == "gravity":
