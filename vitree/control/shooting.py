@@ -41,6 +41,9 @@ SEARCHES = "ilqr", "projection-newton"
 FirstGuess = ArrayLike | Callable[..., ArrayLike] | Mapping[str, object] | None
 #: Share of the cost that an iteration must gain for the next one to use linearised dynamics again.
 SLOW = 0.01
+#: So many such iterations in a row before second derivatives of steps are worth their time, of more than a few
+#: velocities.
+PATIENCE, FEW = 3, 4
 #: Regularisation, in units of R: the least that is not zero, the most, and the factor by which it begins to change.
 LEAST, MOST, FACTOR = 1e-6, 1e10, 2.0
 
@@ -360,7 +363,7 @@ class IterativeLQR:
         self.problem, self.at, self.costs = problem, at, [at.cost]
         self.regularisation, self.factor = 0.0, 1.0
         self.last: Pass | None = None
-        self.curved = self.slow = False
+        self.curved, self.slow = False, 0
         #: derivatives of A at the motion, if they are known
         self.bent: np.ndarray | None = None
         self._expansion: Expansion | None = None
@@ -397,8 +400,8 @@ class IterativeLQR:
         if found is None:
             self.costs.append(self.at.cost)
             return None if self._regularise() else (False, "no correction lowers the cost any more")
-        slow = self.at.cost - found.cost < SLOW * abs(self.at.cost)
-        self.curved, self.slow = problem.bends and slow and (self.slow or problem.model.nv < 5), slow
+        self.slow = self.slow + 1 if self.at.cost - found.cost < SLOW * abs(self.at.cost) else 0
+        self.curved = problem.bends and self.slow >= (1 if problem.model.nv <= FEW else PATIENCE)
         self.at, self.bent, self._expansion = found, None, None
         self.costs.append(found.cost)
         if share < 1:

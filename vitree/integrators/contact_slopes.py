@@ -141,10 +141,6 @@ def held_by(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: n
     moved = np.tensordot(leads_by, J1, (0, 0))
     late_by = np.array([0 * turn, J2.T @ late_by_ports.T @ J2 + late_turn])
     by_impulse, ends, sliding, leading = np.zeros((len(lam),) * 2), by_end.copy(), [], []
-    slips, slips_by = {}, np.tensordot(slips_by, J1, (0, 0))
-    for k in np.flatnonzero(tangents.any(axis=(1, 2))).tolist():
-        rows, axes = slice(first[k] + 1, first[k] + 3), tangents[k].T
-        slips[int(numbers[k])] = np.column_stack([axes @ (h * w[rows]), slips_by[k], axes @ ends[rows]])
     # the bound of friction is of both impulses of a spring
     whole, friction = lam[first] + springs[:, 0], np.zeros_like(leads)
     friction[np.arange(1, leads.shape[1] + 1) < dims[:, None]] = np.delete(lam, first)
@@ -153,6 +149,10 @@ def held_by(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: n
         np.where(yields, STICKS_ON_SPRING, STICKS) * bounds * whole)
     # where points share their friction, some are at the bound while none of them slips
     speeds = np.sqrt(np.add.reduceat(w**2, first) - w[first] ** 2)
+    slips, slips_by = {}, np.tensordot(slips_by, J1, (0, 0))
+    for k in np.flatnonzero((speeds > SLIDING) & tangents.any(axis=(1, 2))).tolist():
+        rows, axes = slice(first[k] + 1, first[k] + 3), tangents[k].T
+        slips[int(numbers[k])] = np.column_stack([axes @ (h * w[rows]), slips_by[k], axes @ ends[rows]])
     slides &= (laws == CONE) & (dims >= 3) & (speeds > SLIDING)
     # rows of contacts that stick, and of constraints, stay as they are
     for k in np.flatnonzero(rubs | yields | slides).tolist():
