@@ -230,3 +230,21 @@ def test_a_step_that_fails_leaves_the_steps_as_they_were(count):
     with pytest.raises(vt.VitreeError):
         fine.forward(q, 1e9 * p, torque, inputs)
     assert np.array_equal(fine.forward(q, p, torque, inputs).q, before.q)
+
+
+def test_gradients_through_a_slide():
+    """Friction opposes, by half, the slip of the step before: gradients go through it. Zero is no start here."""
+    tree = vt.Tree("ball")
+    tree.world.add(vt.free("base"), vt.body("ball", 1.0, (0.01, 0.01, 0.01)))
+    tree.contact(vt.Ground(friction=0.2), vt.Contact("ball", shapes=vt.Sphere(0.1)))
+    model = tree.compile()
+    steps, rng = Steps(model, 0.01, "linear-time", {"tolerance": 1e-13}), np.random.default_rng(3)
+    q = model.neutral()
+    q[2] = 0.1
+    given = [q[None], np.array([[1.0, 0.4, 0, 0, 0, 0.01]]), 0.1 * rng.normal(size=(1, 12, 6)), np.zeros((1, 12, 0))]
+    course = steps.forward(*given)
+    q_bar, p_bar = rng.normal(size=course.q.shape), rng.normal(size=course.p.shape)
+    found, change = course.pullback(q_bar, p_bar)[2], rng.normal(size=given[2].shape)
+    sides = [steps.forward(*given[:2], given[2] + sign * 1e-5 * change, given[3]) for sign in (1, -1)]
+    expected = sum(sign * (np.vdot(q_bar, x.q) + np.vdot(p_bar, x.p)) for sign, x in zip((1, -1), sides, strict=True))
+    assert np.vdot(found, change) == pytest.approx(expected / 2e-5, rel=1e-7)

@@ -56,7 +56,6 @@ class Steps:
         self.options = {"tolerance": TOLERANCE, **options}
         self.nu = len(model.input_names)
         self.coordinates = Coordinates(model)
-        self._held = Simulation(model, dt=dt, method=method, **self.options)
         self._turn = threading.Lock()
         if model.prescribed_joint_names:
             raise ModelError(f'"{model.name}" has prescribed coordinates, which the bridges do not support')
@@ -64,6 +63,7 @@ class Steps:
         #: whether states and inputs determine the derivatives of steps, so that any steps are linearised together;
         #: if not, each run is linearised by itself
         self.together = not any(more)
+        self._held = Simulation(model, dt=dt, method=method, **self.options) if self.together else None
 
     def __repr__(self) -> str:
         return f'<steps of "{self.model.name}" by {self.method}, dt = {self.dt:g} s>'
@@ -157,6 +157,7 @@ class Steps:
         """Return the states at the nodes of the steps of one instance."""
         with self._turn:
             found = States(np.empty((len(torque) + 1, len(q))), np.empty((len(torque) + 1, len(p))))
+            assert self._held is not None
             self._held.reset(q, p0=p)
             for k in range(len(torque) + 1):
                 if k:
@@ -277,13 +278,17 @@ class Course:
             The gradients by the states at the nodes, as if these did not depend on each other.
         """
         n, count, nv = *self.p.shape[:2], self.steps.model.nv
+        if self.runs:
+            return self._swept_back(self._by_states(q_bar, p_bar, slice(0, count)))
         by_steps = np.empty((n, count - 1, nv + self.steps.nu))
         # by the states (d, p) of the last node, then of each earlier one
         x = self._by_states(q_bar, p_bar, slice(count - 1, count))[:, 0]
         end = count - 1 if n else 0
         while end > 0:
-            first = 0 if self.runs else max(0, end - max(1, ENTRIES // (n * 4 * nv**2)))
+            first = max(0, end - max(1, ENTRIES // (n * 4 * nv**2)))
             whole = np.concatenate(self.derivatives(first, end), axis=-1)
+            if self.runs:  # a step was taken in halves
+                return self.pullback(q_bar, p_bar)
             own = self._by_states(q_bar, p_bar, slice(first, end))
             for k in range(end - first - 1, -1, -1):
                 before = (x[:, None] @ whole[:, k])[:, 0]
@@ -293,6 +298,18 @@ class Course:
         P = self.steps.coordinates.displacements(self.start)
         by_q = np.einsum("ni,nij->nj", x[:, :nv], P)
         return by_q, x[:, nv:].copy(), by_steps[..., :nv].copy(), by_steps[..., nv:].copy()
+
+    def _swept_back(self, by_states: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return the gradients of the runs, from those (n, steps + 1, 2 nv) by the states at the nodes."""
+        nv = self.steps.model.nv
+        controls = [Control(inputs=u) if self.steps.nu else None for u in self.inputs]
+        each = [run.gradient(own[:, :nv], own[:, nv:], control=control)
+                for run, own, control in zip(self.runs, by_states, controls, strict=True)]  # fmt: skip
+        by_q0, by_p0, by_torque, by_inputs = (
+            np.array([getattr(x, name) for x in each]) for name in ("by_q0", "by_p0", "by_torque", "by_inputs")
+        )
+        P = self.steps.coordinates.displacements(self.start)
+        return np.einsum("ni,nij->nj", by_q0, P), by_p0, by_torque, by_inputs
 
     def _by_states(self, q_bar: np.ndarray, p_bar: np.ndarray, nodes: slice) -> np.ndarray:
         """Return gradients (n, nodes, 2 nv) by displacements and momenta at some nodes."""
