@@ -381,11 +381,7 @@ def _add_loads(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray,
 
 def joint_maps(model: Model, y: np.ndarray) -> np.ndarray:
     """Return dlog_y (n, nv, nv) of the joints' motions y (n, nv); ones on joints of one coordinate."""
-    n, nv = y.shape
-    found = np.zeros((n, nv, nv))
-    found[:, range(nv), range(nv)] = 1.0
-    for at, group in groups_of(model):
-        found[:, at[:, None], at] = group.dtau_inv(y[:, at])
+    found: np.ndarray = core.joint_maps(model.core, np.ascontiguousarray(y))
     return found
 
 

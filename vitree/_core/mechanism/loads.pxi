@@ -586,6 +586,39 @@ def load_derivatives(CoreModel model, LoadList list, const double[:, ::1] q, con
     return force, by_q, by_v, by_u
 
 
+def joint_maps(CoreModel model, const double[:, ::1] y):
+    """The matrices dlog_y (n, nv, nv) of the joints' motions y (n, nv); ones on joints of one coordinate."""
+    cdef const vt_model* m = &model.m
+    cdef const vt_body* b
+    cdef Py_ssize_t row
+    cdef double unit[6]
+    cdef double column[6]
+    cdef Vec3 w, l, x, v
+    cdef int i, j, k
+    out = np.zeros((y.shape[0], m.nv, m.nv))
+    cdef double[:, :, ::1] E = out
+    require_size(y.shape[1], m.nv, "columns of y")
+    for row in range(y.shape[0]):
+        for i in range(m.nbody):
+            b = &m.body[i]
+            if not joint_multi(b):
+                E[row, b.iv, b.iv] = 1.0
+                continue
+            for k in range(b.nv):
+                memset(unit, 0, sizeof(unit))
+                unit[k] = 1.0
+                if b.kind == BALL:
+                    store3(column, dlog(load3(&y[row, b.iv]), load3(unit)))
+                else:
+                    w, l = load3(&y[row, b.iv + 3]), load3(&y[row, b.iv])
+                    dlog_se3(w, l, load3(unit + 3), load3(unit), &x, &v)
+                    store3(column, v)
+                    store3(column + 3, x)
+                for j in range(b.nv):
+                    E[row, b.iv + j, b.iv + k] = column[j]
+    return out
+
+
 def joint_slopes(CoreModel model, DriveList drives, const double[::1] q, const double[::1] v, const double[::1] u):
     """Slopes (2, nv) of forces within joints, by coordinates and by rates: damping, friction and drives."""
     cdef const vt_model* m = &model.m
