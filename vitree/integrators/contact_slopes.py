@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.linalg import lstsq
 
 from vitree import _core
 from vitree._core import scalar
@@ -215,6 +214,8 @@ def solve_held(moved: np.ndarray, h: float, held: Held, d2: np.ndarray, free: np
     impulses are one of many ways to push it; if some of these slide, the motion depends on which. The third array is
     d2 (free, k) where the equations are displaced by ``more`` (n, k) alone.
     """
+    from scipy.linalg import lstsq
+
     nv, columns = held.push.shape[1], moved.shape[1]
     pushed = moved[:, nv + free] @ held.push[:, free].T
     lack = held.by_end[:, free] @ moved + held.by_end @ d2
@@ -238,6 +239,8 @@ def _as_corrected(S: np.ndarray, lack: np.ndarray, diagonal: np.ndarray, h: floa
     null vectors n of F', that of the shifted system has n^T D dlam = 0. The rows of F' are those of S times factors: in
     the plane of friction rho u u^T + rho |w|/(rho bound + |w|) (1 - u u^T).
     """
+    from scipy.linalg import lstsq
+
     factor = np.eye(len(S)) / h
     for rows, u, bound, speed in held.slides:
         along, rho = np.outer(u, u), 0.5 * (diagonal[rows.start] + diagonal[rows.start + 1])
