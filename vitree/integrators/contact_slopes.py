@@ -141,13 +141,14 @@ def held_by(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: n
     late_by = np.array([0 * turn, J2.T @ late_by_ports.T @ J2 + late_turn])
     by_impulse, ends, sliding, leading = np.zeros((len(lam),) * 2), by_end.copy(), [], []
     # the bound of friction is of both impulses of a spring
-    whole, friction = lam[first] + springs[:, 0], np.zeros_like(leads)
-    friction[np.arange(1, leads.shape[1] + 1) < dims[:, None]] = np.delete(lam, first)
+    whole, friction, slip = lam[first] + springs[:, 0], np.zeros_like(leads), np.zeros_like(leads)
+    across = np.arange(1, leads.shape[1] + 1) < dims[:, None]
+    friction[across], slip[across] = np.delete(lam, first), np.delete(w, first)
     rubs, yields = laws == RUB, (springs != 0).any(axis=1)
     slides = np.linalg.norm(friction - leads * whole[:, None], axis=1) >= (
         np.where(yields, STICKS_ON_SPRING, STICKS) * bounds * whole)
     # where points share their friction, some are at the bound while none of them slips
-    speeds = np.sqrt(np.add.reduceat(w**2, first) - w[first] ** 2)
+    speeds = np.linalg.norm(slip, axis=1)
     slips, slips_by = {}, np.tensordot(slips_by, J1, (0, 0))
     for k in np.flatnonzero((speeds > SLIDING) & tangents.any(axis=(1, 2))).tolist():
         rows, axes = slice(first[k] + 1, first[k] + 3), tangents[k].T
