@@ -117,6 +117,17 @@ def test_wrong_uses_are_told():
         steps.step(q, p)
 
 
+def test_second_derivatives_are_refused():
+    """In reverse mode by vitree, which names what there is; in forward mode by JAX."""
+    model = vt.load_urdf(vt.find_robot("double_pendulum"))
+    steps, q, p = Steps(model, dt=0.01), jnp.array([0.3, 0.2]), jnp.zeros(2)
+    reached = lambda q: steps.step(q, p)[0].sum()  # noqa: E731
+    with pytest.raises(vt.InputError, match="curvature"):
+        jax.grad(lambda q: jax.grad(reached)(q).sum())(q)
+    with pytest.raises(TypeError, match="forward-mode"):
+        jax.hessian(reached)(q)
+
+
 def test_without_jax_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "jax", None)
     monkeypatch.delitem(sys.modules, "vitree.bridges.jax")

@@ -1,13 +1,14 @@
 """Steps of a model as functions of JAX, with gradients. Needs jax (extra "jax").
 
 A function is a ``jax.pure_callback`` with a ``jax.custom_vjp``. It works under ``jit``, ``grad`` and ``vmap``.
-Derivatives in forward mode and second derivatives do not exist. The backward pass takes the steps once more, and sweeps
+Derivatives in forward mode and second derivatives are refused with an error. The backward pass takes the steps once more, and sweeps
 back over them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -216,14 +217,22 @@ class Steps:
         def forward(*arguments: jax.Array) -> tuple[Arrays, Arrays]:
             return function(*arguments), arguments
 
-        def backward(arguments: Arrays, bars: Arrays) -> Arrays:
+        @jax.custom_vjp
+        def gradient(arguments: Arrays, bars: Arrays) -> Arrays:
             of_results = tuple(x.ndim - arguments[0].ndim + 1 for x in bars)
             job = on_rows(pull, (*axes, *of_results))
             shapes = shaped(x.shape for x in arguments)
             found: Arrays = jax.pure_callback(job, shapes, *arguments, *bars, vmap_method="broadcast_all")
             return found
 
-        function.defvjp(forward, backward)
+        def refuse(*_: Arrays) -> NoReturn:
+            raise InputError(
+                "gradients of steps have no derivatives in JAX: the model's second ones are those of "
+                "vitree.linearize(...).curvature; differentiate once"
+            )
+
+        gradient.defvjp(refuse, refuse)
+        function.defvjp(forward, gradient)
         made: Function = function
         return made
 
