@@ -1,8 +1,8 @@
 """Steps of a model as functions of JAX, with gradients. Needs jax (extra "jax").
 
 A function is a ``jax.pure_callback`` with a ``jax.custom_vjp``. It works under ``jit``, ``grad`` and ``vmap``.
-Derivatives in forward mode and second derivatives are refused with an error. The backward pass takes the steps once more, and sweeps
-back over them.
+Derivatives in forward mode and second derivatives are refused with an error. The backward pass takes the steps once
+more, and sweeps back over them.
 """
 
 from __future__ import annotations
