@@ -93,7 +93,7 @@ def scissor_long(rows):
 
 
 def scissor_runtime(text):
-    cells = [line.split() for line in text.splitlines() if line.startswith(("midpoint", "ODE"))]
+    cells = [line.split() for line in text.splitlines() if re.match(r"(midpoint|ODE) +\d", line)]
     assert len(cells) == 2 * (1 + PEER) and all(float(error) <= 1e-3 for *_, error, _ in cells)
     steps = {(name, int(segments)): float(dt) for name, segments, dt, *_ in cells}
     if PEER:

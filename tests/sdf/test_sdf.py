@@ -131,7 +131,8 @@ def test_a_mechanism_is_that_of_urdf(written, friction):
     for one, other in zip(found.joints, peer.joints, strict=True):
         for field in ("lower", "upper", "effort", "velocity"):
             assert np.array_equal(getattr(one, field), getattr(other, field))
-    runs = [vt.simulate(each, [0.2, 0.1], [0.3, 0.4], duration=0.05, dt=1e-3).q for each in (found, peer)]
+    more = {"duration": 0.05, "dt": 1e-3, "tolerance": 1e-13}
+    runs = [vt.simulate(each, [0.2, 0.1], [0.3, 0.4], **more).q for each in (found, peer)]
     assert np.abs(runs[0] - runs[1]).max() < 1e-12
 
 
