@@ -17,6 +17,7 @@ import pytest
 from closed_chains import finger
 from loaded_models import conservative_loads, constrained_tree, driving_loads, random_tree
 from random_models import chain_flat, random_flat
+from state_methods import CALLS, MAPS
 
 import vitree as vt
 from vitree._core import maps, scalar
@@ -26,24 +27,8 @@ from vitree.model.forces import Accelerations
 from vitree.model.model import BYPASSED
 
 core = scalar()
-#: Methods that compiled code answers, and their arguments: q, v, another q (r), a frame (f) and axes.
-METHODS = {
-    "validate_configuration": "q", "integrate": "qv", "difference": "qr", "body_poses": "q", "frame_poses": "q",
-    "frame_pose": "fq", "rnea": "qvv", "aba": "qvv", "crba": "q",
-    "generalized_momentum": "qv", "velocity_from_momentum": "qv", "kinetic_energy": "qv", "potential_energy": "q",
-    "lagrangian": "qv", "momentum": "qv", "center_of_mass": "q", "forward_dynamics": "qvv", "passive_force": "q",
-    "rnea_derivatives": "qvv", "aba_derivatives": "qvv", "inverse_mass_matrix": "q",
-}  # fmt: skip
-#: The same of maps of the whole body.
-MAPS = {
-    "frame_jacobian": "fq", "frame_jacobian_rate": "fqv", "frame_velocity": "fqv", "frame_acceleration": "fqvv",
-    "center_of_mass_velocity": "qv", "center_of_mass_acceleration": "qvv", "center_of_mass_jacobian": "q",
-    "centroidal_momentum": "qv", "centroidal_momentum_rate": "qvv", "centroidal_momentum_matrix": "q",
-    "centroidal_momentum_matrix_rate": "qv", "centroidal_inertia": "q", "coriolis_matrix": "qv",
-    "joint_torque_regressor": "qvv", "body_regressor": "fqvv", "kinetic_energy_regressor": "qv",
-    "potential_energy_regressor": "q",
-}  # fmt: skip
-METHODS |= MAPS
+#: Methods that compiled code answers, and their arguments.
+METHODS = CALLS | MAPS
 
 #: The named tuples that methods return.
 MADE = {

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from closed_chains import finger
 from loaded_models import random_tree
+from state_methods import STACKED
 
 import vitree as vt
 from vitree.model.broadcasting import coincident
@@ -20,21 +21,10 @@ MODELS = {
     "reduced": finger().reduced(), "full": finger(),
 }  # fmt: skip
 #: Methods of a state, and their arguments.
-METHODS = {
-    "integrate": "qv", "difference": "qn", "body_poses": "q", "frame_poses": "q", "frame_pose": "fq",
-    "frame_jacobian": "fq", "center_of_mass": "q", "pose_derivatives": "fq", "position_derivatives": "fq",
-    "twist_derivatives": "fqv", "lagrangian": "qv", "lagrangian_derivatives": "qv", "forward_dynamics": "qvv",
-    "passive_force": "q", "rnea": "qvv", "aba": "qvv", "crba": "q", "velocity_from_momentum": "qv",
-    "generalized_momentum": "qv", "kinetic_energy": "qv", "potential_energy": "q", "momentum": "qv",
-    "project_velocity": "qv", "frame_velocity": "fqv", "frame_acceleration": "fqvv", "joint_reactions": "qvv",
-    "drive_forces": "qv", "rnea_derivatives": "qvv", "aba_derivatives": "qvv", "inverse_mass_matrix": "q",
-    "forward_dynamics_derivatives": "qvv", "inverse_dynamics": "qvv", "contact_forces": "qv",
-    "constraint_errors": "q", "constraint_jacobian": "q", "frame_jacobian_rate": "fqv",
-    "center_of_mass_velocity": "qv", "center_of_mass_acceleration": "qvv", "center_of_mass_jacobian": "q",
-    "centroidal_momentum": "qv", "centroidal_momentum_rate": "qvv", "centroidal_momentum_matrix": "q",
-    "centroidal_momentum_matrix_rate": "qv", "centroidal_inertia": "q", "coriolis_matrix": "qv",
-    "joint_torque_regressor": "qvv", "body_regressor": "fqvv", "kinetic_energy_regressor": "qv",
-    "potential_energy_regressor": "q",
+METHODS = STACKED | {
+    "pose_derivatives": "fq", "position_derivatives": "fq", "twist_derivatives": "fqv", "lagrangian_derivatives": "qv",
+    "project_velocity": "qv", "joint_reactions": "qvv", "drive_forces": "qv", "forward_dynamics_derivatives": "qvv",
+    "inverse_dynamics": "qvv", "contact_forces": "qv", "constraint_errors": "q", "constraint_jacobian": "q",
 }  # fmt: skip
 #: Those that take no state, or check nothing.
 OTHERS = {
@@ -56,7 +46,7 @@ def numbers(result):
 
 def arguments(model, words, at, v):
     frame = model.frame_names[-1]
-    return [{"q": at, "v": v, "n": model.neutral(), "f": frame}[word] for word in words]
+    return [{"q": at, "v": v, "r": model.neutral(), "f": frame}[word] for word in words]
 
 
 def test_every_method_is_here():

@@ -11,6 +11,7 @@ import pytest
 from closed_chains import finger
 from loaded_models import conservative_loads, constrained_tree, driving_loads, random_tree
 from random_models import random_flat
+from state_methods import STACKED
 
 import vitree as vt
 from vitree._core import lanes, widths
@@ -18,19 +19,6 @@ from vitree.mechanism.flat import KINDS
 from vitree.model import broadcasting as stacks
 from vitree.model import dynamics, kinematics
 
-#: Arguments of each method: q, another q (r), v, a frame (f).
-METHODS = {
-    "integrate": "qv", "difference": "qr", "body_poses": "q", "frame_poses": "q", "frame_pose": "fq",
-    "frame_jacobian": "fq", "frame_velocity": "fqv", "frame_acceleration": "fqvv", "center_of_mass": "q",
-    "frame_jacobian_rate": "fqv", "center_of_mass_velocity": "qv", "center_of_mass_acceleration": "qvv",
-    "center_of_mass_jacobian": "q", "centroidal_momentum": "qv", "centroidal_momentum_rate": "qvv",
-    "centroidal_momentum_matrix": "q", "centroidal_momentum_matrix_rate": "qv", "centroidal_inertia": "q",
-    "coriolis_matrix": "qv", "joint_torque_regressor": "qvv", "body_regressor": "fqvv",
-    "kinetic_energy_regressor": "qv", "potential_energy_regressor": "q",
-    "lagrangian": "qv", "forward_dynamics": "qvv", "passive_force": "q", "rnea": "qvv", "aba": "qvv", "crba": "q",
-    "generalized_momentum": "qv", "velocity_from_momentum": "qv", "kinetic_energy": "qv", "potential_energy": "q",
-    "momentum": "qv", "rnea_derivatives": "qvv", "aba_derivatives": "qvv", "inverse_mass_matrix": "q",
-}  # fmt: skip
 LEADS = [(), (0,), (1,), (3,), (2, 0, 3), (2, 3), (33,)]
 
 
@@ -79,7 +67,7 @@ MODELS = {
 
 
 def states(model, lead, seed=0):
-    """Stacks for the letters of METHODS."""
+    """Stacks for the letters of STACKED."""
     rng, n = np.random.default_rng(seed), math.prod(lead)
     q, r = (np.reshape([model.random_configuration(rng) for _ in range(n)], (*lead, model.nq)) for _ in range(2))
     frame = model.frame_names[int(rng.integers(len(model.frame_names)))]
@@ -87,7 +75,7 @@ def states(model, lead, seed=0):
 
 
 def arguments(name, values):
-    return [values[letter] for letter in METHODS[name]]
+    return [values[letter] for letter in STACKED[name]]
 
 
 def parts_of(result):
@@ -116,7 +104,7 @@ def same_bits(found, expected, lead, like):
         assert expected is None or x.tobytes() == expected[key].tobytes()
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", STACKED)
 @pytest.mark.parametrize("label", MODELS)
 def test_rows_have_the_bits_of_single_calls(label, name):
     model = MODELS[label]
@@ -134,12 +122,12 @@ def test_rows_have_the_bits_of_single_calls(label, name):
 def test_bits_depend_neither_on_lanes_nor_on_neighbours(width, monkeypatch):
     model = MODELS["all kinds, floating"]
     values = states(model, (33,))
-    expected = {name: one_by_one(model, name, values, (33,)) for name in METHODS}
+    expected = {name: one_by_one(model, name, values, (33,)) for name in STACKED}
     for module in (kinematics, dynamics, stacks):
         monkeypatch.setattr(module, "wide", lambda: lanes(width))
     for n in range(34):
         some = {key: x if key == "f" else x[:n] for key, x in values.items()}
-        for name in ("aba", "crba", "integrate", "difference") if n % 8 > 1 else METHODS:
+        for name in ("aba", "crba", "integrate", "difference") if n % 8 > 1 else STACKED:
             found = parts_of(getattr(model, name)(*arguments(name, some)))
             for key, x in found.items():
                 assert x.tobytes() == expected[name][key][:n].tobytes(), (name, n)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from loaded_models import constrained_tree, driving_loads, random_tree
 from random_models import chain_flat
+from state_methods import CALLS, STACKED
 
 import vitree as vt
 from vitree._core import scalar
@@ -26,14 +27,9 @@ from vitree.results.recording import NAMES_OF_FIELDS
 core = scalar()
 FREE = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 #: Methods of a model and their arguments: q, v, another q (r), a frame (f).
-METHODS = {
-    "integrate": "qv", "difference": "qr", "body_poses": "q", "frame_poses": "q", "frame_pose": "fq",
-    "frame_jacobian": "fq", "rnea": "qvv", "aba": "qvv", "crba": "q", "generalized_momentum": "qv",
-    "velocity_from_momentum": "qv", "kinetic_energy": "qv", "potential_energy": "q", "lagrangian": "qv",
-    "momentum": "qv", "center_of_mass": "q", "forward_dynamics": "qvv", "passive_force": "q",
-    "rnea_derivatives": "qvv", "aba_derivatives": "qvv", "inverse_mass_matrix": "q",
-    "joint_reactions": "qv", "lagrangian_derivatives": "qv", "drive_forces": "qv",
-}  # fmt: skip
+METHODS = {name: letters for name, letters in CALLS.items() if name in STACKED} | {
+    "frame_jacobian": "fq", "joint_reactions": "qv", "lagrangian_derivatives": "qv", "drive_forces": "qv",
+}
 
 
 def floating(n=9, seed=1):
