@@ -383,7 +383,8 @@ class IterativeLQR:
         bent = problem.bent(self.at, self.expansion)
         expected = self._back(bent, self.bent) if self.curved else None
         expected = self._back(bent) if expected is None else expected
-        expected = self._back(self.expansion) if expected is None else expected
+        if expected is None and bent is not self.expansion:
+            expected = self._back(self.expansion)
         while expected is None:
             if not self._regularise():
                 return False, "no regularisation makes the quadratic model of the cost convex"

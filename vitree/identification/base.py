@@ -159,8 +159,7 @@ def random_states(model: Model, columns: int, rng: np.random.Generator) -> tuple
         )  # fmt: skip
     q, Z = np.array(found), free_directions(model, np.array(found))
     v, a = (np.einsum("nvk,nk->nv", Z, size * rng.normal(size=Z.shape[::2])) for size in (RATES, ACCELERATIONS))
-    sides = [model._constraint_rows(np.array([model.integrate(x, sign * STEP * dx) for x, dx in zip(q, v, strict=True)
-                                              ]))[1] for sign in (1.0, -1.0)]  # fmt: skip
+    sides = [model._constraint_rows(model.integrate(q, step * v))[1] for step in (STEP, -STEP)]
     bias = np.einsum("nmv,nv->nm", (sides[0] - sides[1]) / (2 * STEP), v)
     return q, v, a - np.einsum("nvm,nm->nv", np.linalg.pinv(model._constraint_rows(q)[1]), bias)
 

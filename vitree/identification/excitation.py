@@ -11,8 +11,8 @@ from scipy import linalg, optimize
 
 from vitree.arguments import Keywords, explain_calls, mapping, numbers_of, real, whole
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
-from vitree.identification.base import BaseParameters, generator_of, of_rows, random_states
-from vitree.identification.regressor import TorqueRegressor, require_native
+from vitree.identification.base import BaseParameters, generator_of, of_rows, random_states, rows_of
+from vitree.identification.regressor import TorqueRegressor, require_native, smooth_sign, smooth_sign_slope
 from vitree.model.model import Model
 
 CRITERIA = ("log-det", "condition")
@@ -191,8 +191,8 @@ class _Design:
         self.limits, self.criterion = limits, criterion
         self.regressor = TorqueRegressor(model)
         self.regressor.speed = np.maximum(self.regressor.speed, SMOOTH * limits["velocity"])
-        self.base = of_rows(model, self.regressor(*random_states(model, len(self.regressor.names), rng)).reshape(
-            -1, len(self.regressor.names)))  # fmt: skip
+        states = random_states(model, len(self.regressor.names), rng)
+        self.base = of_rows(model, rows_of(model, self.regressor, *states))
         finite = np.isfinite(limits["effort"])
         self.weight = np.where(finite, 1.0 / np.where(finite, limits["effort"], 1.0), 1.0)
         self.rng = rng
@@ -292,8 +292,8 @@ class _Design:
 
     def forces(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         """Return the joint forces (n, nv) of the model."""
-        model, speed = self.model, self.regressor.speed
-        rubbing = (model.friction + model.dry_friction) * v / np.sqrt(v**2 + speed**2)
+        model = self.model
+        rubbing = (model.friction + model.dry_friction) * smooth_sign(v, self.regressor.speed)
         found: np.ndarray = model.rnea(q, v, a) + model.damping * v + rubbing
         return found
 
@@ -301,8 +301,8 @@ class _Design:
         """Return derivatives by q, v and a from those by the joint forces (n, nv) of the model."""
         slopes = self.model.rnea_derivatives(q, v, a)
         by_q, by_v, by_a = (np.einsum("nf,nfk->nk", by, m) for m in (slopes.by_q, slopes.by_v, slopes.by_a))
-        speed, model = self.regressor.speed, self.model
-        rub = (model.friction + model.dry_friction) * speed**2 / (v**2 + speed**2) ** 1.5
+        model = self.model
+        rub = (model.friction + model.dry_friction) * smooth_sign_slope(v, self.regressor.speed)
         return by_q, by_v + by * (model.damping + rub), by_a
 
     def scaled(self, x: np.ndarray, share: float) -> np.ndarray:

@@ -246,12 +246,11 @@ class Fit:
         """Return the step (p,) of least squares of r + J dz within the bounds."""
         what = self.parameters
         seen, size = self.seen(J)
-        U, singular, V = np.linalg.svd(np.where(seen, J / size, 0.0))
-        p = len(V)
-        told = np.arange(p) < (singular > RANK * singular.max(initial=0.0)).sum()
+        U, singular, V = self.spectrum(J)
+        p, count = len(V), len(singular)
         rows, aims = V.copy(), np.zeros(p)  # what is not told is held
-        rows[told] *= singular[: told.sum(), None]
-        aims[told] = -(U.T @ r)[: told.sum()]
+        rows[:count] *= singular[:, None]
+        aims[:count] = -(U.T @ r)
         units = np.where(seen, 1.0 / size, what.scale)  # in which columns have one length
         effect = what.scale / units
         strength = np.maximum(1.0, WEAK * effect[seen].max(initial=0.0) / effect)
@@ -271,6 +270,13 @@ class Fit:
         effect = size * self.parameters.scale
         seen = effect > UNSEEN * effect.max(initial=0.0)
         return seen, np.where(seen, size, 1.0)
+
+    def spectrum(self, J: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return U (m, k), singular values (k,) and V (p, p) of J in columns of one length; V[k:] are not shown."""
+        seen, size = self.seen(J)
+        U, singular, V = np.linalg.svd(np.where(seen, J / size, 0.0))
+        count = int((singular > RANK * singular.max(initial=0.0)).sum())
+        return U[:, :count], singular[:count], V
 
     def failure(self) -> ConvergenceError:
         """The error of windows in which simulations fail."""

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from vitree.arguments import Keywords, of_kind, plain_scalar, real, shown, whole
 from vitree.errors import ConvergenceError, InputError
-from vitree.identification.fit import RANK, Fit, Point
+from vitree.identification.fit import Fit, Point
 from vitree.identification.measured import Checked, Measurement, Windows, checked_runs
 from vitree.identification.parameters import Parameters, named_directions
 from vitree.identification.regression import regressions
@@ -299,13 +299,12 @@ def _result(fit: Fit, first: Point, best: Point, confidence: float, given: bool,
     what, windows = fit.parameters, fit.windows
     labels, p = what.labels, len(what)
     J = fit.projected(best)
-    seen, size = fit.seen(J)
-    _, singular, V = np.linalg.svd(np.where(seen, J / size, 0.0))
-    told = np.arange(p) < (singular > RANK * singular[0]).sum() if singular[0] > 0 else np.zeros(p, bool)
-    singular = singular[: told.sum()]
+    _, size = fit.seen(J)
+    _, singular, V = fit.spectrum(J)
+    count = len(singular)
     variance = best.cost / fit.freedom
-    half = V[told].T / singular / size[:, None]  # J^+ = half U^T, and cov = s^2 half half^T
-    hidden = V[~told] / size  # (k, p) changes of z that leave no trace
+    half = V[:count].T / singular / size[:, None]  # J^+ = half U^T, and cov = s^2 half half^T
+    hidden = V[count:] / size  # (k, p) changes of z that leave no trace
     by_z = what.derivatives(best.z)
 
     def estimates(names: Sequence[str], units: Sequence[str], values: np.ndarray, slopes: np.ndarray) -> Estimates:
@@ -360,7 +359,7 @@ def _result(fit: Fit, first: Point, best: Point, confidence: float, given: bool,
         correlation=found.correlation,
         unidentifiable=directions,
         base=_base(what, best, estimates),
-        condition=float(singular[0] / singular[-1]) if told.any() else np.inf,
+        condition=float(singular[0] / singular[-1]) if count else np.inf,
         initial=dict(zip(labels, what.values(first.z).tolist(), strict=True)),
         shifts=dict(zip(labels, shifts.tolist(), strict=True)),
         noise={name: x.copy() for name, x in fit.sigma.items()},

@@ -77,9 +77,9 @@ class Measurement:
         times = t[0] + step * np.arange(count + 1)
         below = np.clip(np.searchsorted(t, times, side="right") - 1, 0, len(t) - 2)
         share = np.clip((times - t[below]) / (t[below + 1] - t[below]), 0.0, 1.0)
-        moves = np.array([model.difference(a, b) for a, b in zip(q[below], q[below + 1], strict=True)])
+        moves = model.difference(q[below], q[below + 1])
         changed: dict[str, np.ndarray | None] = {
-            "q": np.array([model.integrate(a, move) for a, move in zip(q[below], share[:, None] * moves, strict=True)]),
+            "q": model.integrate(q[below], share[:, None] * moves),
             "v": None if v is None else v[below] + share[:, None] * (v[below + 1] - v[below]),
         }
         for name, size in _sizes(model).items():

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import optimize, signal
 
-from vitree.identification.base import rows_of
 from vitree.identification.measured import Checked
 from vitree.identification.parameters import LINEAR, Parameters
 from vitree.identification.regressor import TorqueRegressor, free_directions, triangle_of
@@ -61,8 +60,8 @@ def _filtered(
     ends = int(0.5 / (cutoff * h))  # where filters have not settled
     filters = signal.butter(ORDER, cutoff, fs=1 / h, output="sos")
     # in the middle between records, where the force is the mean of what acted
-    steps = np.array([model.difference(a, b) for a, b in zip(run.q, run.q[1:], strict=False)])
-    q = np.array([model.integrate(a, 0.5 * step) for a, step in zip(run.q, steps, strict=False)])
+    steps = model.difference(run.q[:-1], run.q[1:])
+    q = model.integrate(run.q[:-1], 0.5 * steps)
     v = 0.5 * (run.v[1:] + run.v[:-1]) if from_v and run.v is not None else steps / h
     v = signal.sosfiltfilt(filters, v, axis=0)
     a = np.gradient(v, h, axis=0)
@@ -71,9 +70,10 @@ def _filtered(
         tau = np.add.reduceat(run.driving["torque"], run.at[:-1]) / np.diff(run.at)[:, None]
     tau = signal.sosfiltfilt(filters, tau, axis=0)
     q, v, a, tau = (x[::every] for x in (q, v, a, tau))
-    Y = rows_of(model, regressor, q, v, a).reshape(len(q), -1, len(regressor.names))
+    Y = regressor(q, v, a)
     if model.constraints:
-        tau = np.einsum("nvk,nv->nk", free_directions(model, q), tau)
+        Z = free_directions(model, q)
+        Y, tau = Z.swapaxes(1, 2) @ Y, np.einsum("nvk,nv->nk", Z, tau)
     again = signal.butter(ORDER, cutoff, fs=1 / (h * every), output="sos")
     kept = slice(ends // every, len(q) - ends // every)
     return signal.sosfiltfilt(again, Y, axis=0)[kept], signal.sosfiltfilt(again, tau, axis=0)[kept]

@@ -73,6 +73,18 @@ def sliding(model: Model) -> np.ndarray:
     return out
 
 
+def smooth_sign(v: np.ndarray, speed: np.ndarray) -> np.ndarray:
+    """Return v / sqrt(v^2 + speed^2), the direction of friction, smooth below a speed."""
+    found: np.ndarray = v / np.sqrt(v**2 + speed**2)
+    return found
+
+
+def smooth_sign_slope(v: np.ndarray, speed: np.ndarray) -> np.ndarray:
+    """Return the derivatives of :func:`smooth_sign` by v."""
+    found: np.ndarray = speed**2 / (v**2 + speed**2) ** 1.5
+    return found
+
+
 class TorqueRegressor:
     """The regressor Y (nv, p) of a model: rnea, damping and friction are Y @ standard_parameters(model)."""
 
@@ -91,7 +103,7 @@ class TorqueRegressor:
         links = [nothing if body < 0 else of_bodies[:, :, len(OF_LINK) * body : len(OF_LINK) * (body + 1)] @ way
                  for body, way in self._ways]  # fmt: skip
         wide = self.model.expand_velocity(v)
-        rubbing = wide / np.sqrt(wide**2 + self.speed**2)
+        rubbing = smooth_sign(wide, self.speed)
         damping, friction = self._at(wide, range(wide.shape[1])), self._at(rubbing, self._single)
         armature = self._at(self.model.expand_velocity(a), self._single)
         return np.concatenate((*links, damping, friction, armature), axis=2)
@@ -122,7 +134,7 @@ class TorqueRegressor:
                     add(other, of_models[:, :, k])
         diagonal = np.arange(nv)
         out[1][:] += damping[:, diagonal, diagonal]
-        out[1][:] += friction[:, diagonal, diagonal] * self.speed**2 / (v**2 + self.speed**2) ** 1.5
+        out[1][:] += friction[:, diagonal, diagonal] * smooth_sign_slope(v, self.speed)
         out[2][:] += armature[:, diagonal, diagonal]
         return out
 
