@@ -185,6 +185,20 @@ def test_torque_of_each_instance_and_step(method, width):
         assert np.array_equal(one.v, rollout.v[k, -1])
 
 
+@pytest.mark.parametrize("every", [1, 3, 7, 10, 11, 100])
+def test_records_of_a_policy_need_not_end_with_the_run(every):
+    model = model_of("damped")
+    q, v = starts(model, 4)
+    rollout = vt.rollout(model, q, v, duration=0.1, dt=0.01, control=lambda t, Q, V: -V, record_every=every)
+    alone = vt.Simulation(model, q[1], v[1], dt=0.01)
+    for row in range(10 // every + 1):
+        assert np.array_equal(alone.q, rollout.q[1, row])
+        for _ in range(every if row < 10 // every else 0):
+            alone.step(control=-alone.v)
+    assert rollout.q.shape[1] == 10 // every + 1
+    assert rollout.t[-1] == pytest.approx(0.01 * (10 // every * every))
+
+
 @pytest.mark.parametrize("method", ["linear-time", "rk4"])
 def test_a_policy_sees_all_instances_at_once(method, width):
     model = model_of("damped")

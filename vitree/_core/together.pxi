@@ -14,7 +14,7 @@ cdef int advance_one(ModelStepper self, long steps, const double* torque, const 
     cdef Schedule* plan = &self.shared.schedule
     cdef int status = OK
     cdef long k
-    if taken_already(&self.in_use):
+    if not self.enter():
         return CAREFUL
     if self.asks() or plan.u_rows != NULL or self.shared.m.nlocked or self.led_count:
         status = CAREFUL
@@ -33,7 +33,7 @@ cdef int advance_one(ModelStepper self, long steps, const double* torque, const 
         memcpy(q, self.lane.state.q, self.nq * sizeof(double))
         if not self.tells(by_momentum, v):
             v[0] = NAN
-    let_go(&self.in_use)
+    self.leave()
     return status
 
 

@@ -39,22 +39,30 @@ cdef int told_count(ModelStepper stepper) noexcept nogil:
 
 
 cdef double* tell_step(ModelStepper stepper, double record, double* row) noexcept nogil:
-    # rows of these, as in a ContactLog; returns the place after them
+    # rows of these, as in a ContactLog, by numbers; returns the place after them
     cdef Touching* x = &stepper.contact
-    cdef const vt_contact* e
     cdef int c, k
-    for k in range(x.asked_count if x.have_list else stepper.ntouch):
-        c = x.asked[k] if x.have_list else contact_in_turn(x, k)
-        if not settled_pushed(stepper, c):
-            continue
-        e = &stepper.touch[c]
-        write_told(stepper, c, record, row)
-        if e.kind == RUBS:
-            row[7] = row[8] = 0.0
-        elif is_single(e):
-            row[2] *= e.sign
-        row += told_width(stepper)
+    if x.have_list:
+        for k in range(x.asked_count):
+            row = tell_contact(stepper, x.asked[k], record, row)
+        return row
+    for k in range(x.spans):
+        for c in range(first_in(x, k), end_in(x, k)):
+            row = tell_contact(stepper, c, record, row)
     return row
+
+
+cdef double* tell_contact(ModelStepper stepper, int c, double record, double* row) noexcept nogil:
+    # if it acted
+    cdef const vt_contact* e = &stepper.touch[c]
+    if not settled_pushed(stepper, c):
+        return row
+    write_told(stepper, c, record, row)
+    if e.kind == RUBS:
+        row[7] = row[8] = 0.0
+    elif is_single(e):
+        row[2] *= e.sign
+    return row + told_width(stepper)
 
 
 cdef int meeting(ModelStepper stepper) noexcept nogil:

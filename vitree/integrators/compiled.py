@@ -6,6 +6,7 @@ import functools
 import math
 import time
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from hashlib import blake2b
 from typing import ClassVar, NamedTuple, cast
 
@@ -87,6 +88,10 @@ def reusable(kind: type[CompiledIntegrator]) -> type[CompiledIntegrator]:
 
 
 
+#: Scratch memory that steppers of integrators which are created in this context share.
+SCRATCH: ContextVar[object | None] = ContextVar("scratch", default=None)
+
+
 class CompiledIntegrator(Integrator):
     """An integrator whose steps are taken by a stepper of the compiled core."""
 
@@ -105,7 +110,7 @@ class CompiledIntegrator(Integrator):
 
     def _make(self, kind: str, **options: object) -> _core.Stepper:
         more = {**self._driven(), **options}
-        return scalar().ModelStepper(self.model.core, self.dt, self.torque, method=kind, **more)
+        return scalar().ModelStepper(self.model.core, self.dt, self.torque, method=kind, scratch=SCRATCH.get(), **more)
 
     def serve(self, model: System, torque: Torque, inputs: object) -> None:
         """Serve another run after :meth:`rest`, with a torque and inputs of the same kinds."""

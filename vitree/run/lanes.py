@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,8 +17,8 @@ from vitree import _core
 from vitree._core import scalar, wide
 from vitree.arguments import Asked, Keywords, all_finite
 from vitree.errors import ConvergenceError, InputError, VitreeError
-from vitree.integrators.base import CHUNK_SECONDS
-from vitree.integrators.compiled import FIRST_CHUNK, CompiledIntegrator
+from vitree.integrators.base import CHUNK_SECONDS, Integrator
+from vitree.integrators.compiled import FIRST_CHUNK, SCRATCH, CompiledIntegrator
 from vitree.memory import require_memory
 from vitree.model.contacts import WIDTH
 from vitree.model.model import Model
@@ -35,6 +35,10 @@ core = scalar()
 
 #: Least instances, or blocks, of a thread, and least work of it [s].
 FEWEST, FEWEST_BLOCKS, WORTH = 16, 2, 1e-3
+#: Groups of instances for each thread, which share scratch memory.
+GROUPS = 4
+#: What a simulation takes beside its stepper [bytes], as measured.
+HELD = 24_000
 
 
 class Block:
@@ -101,8 +105,23 @@ def _configurations(model: Model, q: np.ndarray) -> np.ndarray:
                      for k, row in enumerate(rows)])  # fmt: skip
 
 
+class Neighbour(Simulation):
+    """A simulation whose stepper shares scratch memory with those of others, of which one at a time takes steps."""
+
+    def __init__(self, scratch: object, *args: Any, **options: Any):
+        self._scratch = scratch
+        super().__init__(*args, **options)
+
+    def _made_for(self, full: System) -> Integrator:
+        before = SCRATCH.set(self._scratch)
+        try:
+            return super()._made_for(full)
+        finally:
+            SCRATCH.reset(before)
+
+
 def held_alone(
-    found: Instances, model: System, k: int, every: int, start: Keywords | None = None
+    found: Instances, model: System, k: int, every: int, start: Keywords | None = None, scratch: object = None
 ) -> Simulation:
     """Return an instance that is held, without what is given to it step by step; ``start`` is in place of its own."""
     given = found.given
@@ -110,8 +129,8 @@ def held_alone(
     if found.torque_rows:
         del constant["torque"]
     start = found.start(k) if start is None else start
-    return Simulation(
-        model, **start, dt=found.schedule.dt, method=found.kind.name, t0=given.t0,
+    return Neighbour(
+        scratch, model, **start, dt=found.schedule.dt, method=found.kind.name, t0=given.t0,
         control=Control(effort_limits=given.effort_limits, prescribed=given.prescribed, **constant),
         wrenches=given.wrenches, record_every=every, **given.options,
     )  # fmt: skip
@@ -194,13 +213,17 @@ class Held:
         if parts == 1:
             work(which)
         else:
-            self._share_in(parts, work, which)
+            self._share_in(self._split(which, parts), work)
         spent = (time.perf_counter() - began) * parts / len(which)
         self._seconds = min(self._seconds or spent, spent)
 
-    def _share_in(self, parts: int, work: Callable[[np.ndarray], None], which: np.ndarray) -> None:
+    def _split(self, which: np.ndarray, parts: int) -> list[np.ndarray]:
+        """Return the indices in parts that threads may work on at the same time."""
+        return np.array_split(which, parts)
+
+    def _share_in(self, parts: list[np.ndarray], work: Callable[[np.ndarray], None]) -> None:
         self._pool = self._pool or ThreadPoolExecutor(self.threads, "vitree rollout")
-        under_way = [self._pool.submit(work, part) for part in np.array_split(which, parts)]
+        under_way = [self._pool.submit(work, part) for part in parts]
         try:
             for each in under_way:
                 each.result()
@@ -213,11 +236,12 @@ class Held:
 
 
 class HeldSimulations(Held):
-    """Instances with a stepper each."""
+    """Instances with a stepper each; the steppers of a group share scratch memory."""
 
     def __init__(self, found: Instances, threads: int):
         super().__init__(found, threads)
         n = found.count
+        self._scratches = [core.SharedScratch() for _ in range(max(1, min(n, GROUPS * threads)))]
         # v of a state in contact is not that of its p
         full = found.model.full
         touches = isinstance(full, Model) and full.has_contact
@@ -233,14 +257,24 @@ class HeldSimulations(Held):
     def _require_memory(self, left: int) -> None:
         """Raise an InputError if the steppers of so many more instances take more memory than is available."""
         (one,) = self.held.values()
-        each = getattr(getattr(one._integrator, "stepper", None), "size", 0)
-        require_memory(f"the steppers of {left} instances, {each / 1e6:.2g} MB each,", each * left,
+        each = HELD + getattr(getattr(one._integrator, "stepper", None), "size", 0)
+        shared = self._scratches[0].size * (len(self._scratches) - 1)
+        require_memory(f"the steppers of {left} instances, {each / 1e6:.2g} MB each,", each * left + shared,
                        "take fewer instances at a time")  # fmt: skip
+
+    def _group(self, k: ArrayLike) -> np.ndarray:
+        """Return the groups of instances: whose scratch memory they share."""
+        return np.asarray(k) * len(self._scratches) // self.found.count
+
+    def _split(self, which: np.ndarray, parts: int) -> list[np.ndarray]:
+        of = self._group(which) * parts // len(self._scratches)
+        return [which[of == part] for part in range(parts)]
 
     def _begin(self, k: int, system: System | None, **start: ArrayLike | None) -> None:
         """Begin an instance that is not held yet, of its model or another one; where it cannot it has failed."""
         try:
-            self.held[k] = held_alone(self.found, self.found.system(k) if system is None else system, k, 0, start)
+            self.held[k] = held_alone(self.found, self.found.system(k) if system is None else system, k, 0, start,
+                                      self._scratches[self._group(k)])  # fmt: skip
         except VitreeError as error:
             self.failed[k], self.alive[k] = of_instance(error, k), False
             self.q[k] = self.found.model.start if start.get("q0") is None else start["q0"]
@@ -555,7 +589,7 @@ def side_by_side(batch: Batch, plan: Block | None) -> None:
     row = 0
     with held:
         for step in range(steps + 1):
-            if step == batch.marks[row]:
+            if row < rows and step == batch.marks[row]:
                 held.record(q, x, row)
                 if told is not None:
                     told[held.alive, row] = held.v[held.alive]

@@ -252,6 +252,7 @@ cdef struct Touching:
     double inexact_first    # [s] start of the first and the last of these steps
     double inexact_last
     int worst               # the contact, or -1
+    double worst_gap        # [m] its gap
     int fault               # what is wrong with it
     double before           # [m/s] the natural residual at which the problem of the last correction began
     double residual         # [m/s]
@@ -294,7 +295,7 @@ cdef int facets_make(Touching* x, Memory memory, ContactList list) except -1:
     return 0
 
 
-cdef void count_seats(Touching* x, Seats seats) noexcept:
+cdef void count_seats(Touching* x, Seats seats) noexcept nogil:
     # what follows from the number of seats
     x.slots = MOST_FACETS * seats.count
     x.contacts = x.plain + x.slots
@@ -514,6 +515,29 @@ cdef void touching_free(Touching* x) noexcept nogil:
     free(x.rows)
     free(x.P_room)
     free(x.W1)
+
+
+cdef void take_rooms(Touching* x, const Touching* y) noexcept nogil:
+    x.cones, x.hit, x.store, x.store_of_hit = y.cones, y.hit, y.store, y.store_of_hit
+    x.cones.store = x.hit.store = NULL
+    x.u, x.T, x.change, x.row_at, x.ports_room = y.u, y.T, y.change, y.row_at, y.ports_room
+    x.owner, x.tree_of_port, x.part_of_port = y.owner, y.tree_of_port, y.part_of_port
+    x.rows, x.rows2, x.response, x.answers_room, x.rows_reals_room = (
+        y.rows, y.rows2, y.response, y.answers_room, y.rows_reals_room)
+    x.P_room, x.blocks_room = y.P_room, y.blocks_room
+    x.W1, x.W2, x.w, x.total, x.rows_room = y.W1, y.W2, y.w, y.total, y.rows_room
+
+
+cdef void exchange_rooms(Touching* x, Touching* y) noexcept nogil:
+    # what `ports_room`, `rows_room` and `cones_room` allocate, of which no step reads what another left
+    cdef Touching was = x[0]
+    take_rooms(x, y)
+    take_rooms(y, &was)
+
+
+cdef void free_rooms(void* rooms) noexcept nogil:
+    touching_free(<Touching*>rooms)
+    free(rooms)
 
 
 cdef int ports_room(Touching* x, int ports) noexcept nogil:

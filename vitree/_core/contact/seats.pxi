@@ -8,9 +8,9 @@ cdef enum:
 cdef int make_seats(ModelStepper self) except -1:
     # and the contacts without seats
     cdef ContactList own = self.contacts
-    cdef Seats seats = Seats(own.pairs, min(own.pairs, FIRST_SEATS))
+    cdef Seats seats = Seats(own.pairs, min(own.pairs, FIRST_SEATS), self.memory.shared, own)
     self.memory.seats = seats
-    seats.add(<void**>&self.touch, own.plain * sizeof(vt_contact), MOST_FACETS * sizeof(vt_contact), GIVEN)
+    seats.add(<void**>&self.touch, own.plain * sizeof(vt_contact), MOST_FACETS * sizeof(vt_contact), COMMON)
     memcpy(self.touch, own.list, own.plain * sizeof(vt_contact))
     return 0
 

@@ -1,7 +1,7 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.float cimport DBL_MAX
 from libc.limits cimport INT_MAX
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport calloc, free, malloc, realloc
 
 # The memory of a stepper. The code that creates an array states, once, what happens to the array between two steps.
 
@@ -17,12 +17,84 @@ cdef class Piece:
         self.at = <char*>self.owner.take(size + 8)
 
 
+cdef char ZEROS[4096]
+
+
+cdef void wipe(char* at, size_t size) noexcept nogil:
+    # zeros; what has none but zeros is not written to, since much of it may have no memory yet
+    cdef size_t k = 0, n
+    while k < size:
+        n = min(<size_t>4096, size - k)
+        if memcmp(at + k, ZEROS, n):
+            memset(at + k, 0, n)
+        k += n
+
+
+cdef struct Loan:           # who has shared scratch memory
+    int in_use
+    void* last              # the stepper that used it last
+    void* rooms             # memory of contacts that no stepper is using: see `exchange_rooms`
+    void (*free_rooms)(void* rooms) noexcept nogil
+
+
+cdef class SharedScratch:
+    """Scratch memory of several steppers, of which one at a time is in use.
+
+    Steppers of one kind ask for the same pieces in the same order; a piece is as large as the largest request so far.
+    """
+
+    cdef Loan loan
+    cdef list pieces
+    cdef list arrays            # of seats
+    cdef object owner           # of an argument that all share: what the contacts are, as the first stepper has them
+    cdef Piece argument
+
+    def __cinit__(self):
+        self.pieces, self.arrays = [], []
+
+    def __dealloc__(self):
+        if self.loan.rooms != NULL:
+            self.loan.free_rooms(self.loan.rooms)
+
+    cdef Piece piece(self, list pieces, Py_ssize_t k, size_t size):
+        # the first `size` bytes are zero
+        cdef Piece found
+        if k == len(pieces):
+            pieces.append(Piece(size))
+            return pieces[k]
+        found = pieces[k]
+        if found.size < size:
+            found = pieces[k] = Piece(size)
+        else:
+            memset(found.at, 0, size)
+        return found
+
+    cdef Piece argument_of(self, owner, size_t size):
+        # one that all steppers of the same owner have; None of another owner
+        if self.owner is None:
+            self.owner = owner
+        if self.owner is not owner:
+            return None
+        if self.argument is None or self.argument.size < size:
+            self.argument = Piece(size)
+        return self.argument
+
+    @property
+    def size(self):
+        """Size in bytes."""
+        cdef Piece piece
+        cdef size_t found = self.argument.size if self.argument is not None else 0
+        for piece in self.pieces + self.arrays:
+            found += piece.size
+        return found
+
+
 cdef struct Seated:         # an array with numbers for each seat, behind others
     void** at               # the pointer to it, where no other has been exchanged for it
     size_t plain            # [bytes] the others
     size_t each             # [bytes] of a seat
     int parts               # so many arrays like this, one behind the other
-    int kind                # KEPT, SCRATCH or GIVEN
+    int kind                # KEPT, SCRATCH, GIVEN or COMMON
     int low                 # bounds of integers, where low < high
     int high
 
@@ -31,6 +103,7 @@ cdef enum:
     KEPT = 0
     SCRATCH = 1
     GIVEN = 2
+    COMMON = 3              # given, and the same for all of the owner but for what seats have
 
 
 cdef class Seats:
@@ -46,14 +119,16 @@ cdef class Seats:
     cdef int* seat_of           # (keys,) or -1
     cdef int* free_seat         # (free_count,)
     cdef int free_count
+    cdef SharedScratch shared   # or None
+    cdef object owner           # of the arguments among the arrays
     cdef Seated* array          # (arrays,)
     cdef int arrays
     cdef list pieces            # of each array
     cdef size_t kept_plain      # [bytes] of kept arrays without seats
     cdef size_t kept_each       # and of a seat
 
-    def __cinit__(self, int keys, int count):
-        self.keys, self.pieces = keys, []
+    def __cinit__(self, int keys, int count, SharedScratch shared=None, owner=None):
+        self.keys, self.pieces, self.shared, self.owner = keys, [], shared, owner
         self.seat_of = <int*>malloc(max(keys, 1) * sizeof(int))
         if self.seat_of == NULL:
             raise MemoryError
@@ -83,11 +158,32 @@ cdef class Seats:
         self.count = count
         return 0
 
+    cdef bint lends(self, int k):
+        # whether an array is in memory that is shared
+        return self.shared is not None and (self.array[k].kind == SCRATCH or (
+            self.array[k].kind == COMMON and self.shared.owner is self.owner))
+
+    cdef Piece piece_for(self, int k, size_t size):
+        # of an array, with zeros where it is not an argument
+        cdef Piece found = None
+        if self.shared is not None and self.array[k].kind == SCRATCH:
+            return self.shared.piece(self.shared.arrays, self.scratches_before(k), size)
+        if self.shared is not None and self.array[k].kind == COMMON:
+            found = self.shared.argument_of(self.owner, size)
+        return found if found is not None else Piece(size)
+
+    cdef Py_ssize_t scratches_before(self, int k):
+        cdef Py_ssize_t found = 0
+        cdef int j
+        for j in range(k):
+            found += self.array[j].kind == SCRATCH
+        return found
+
     cdef int add(self, void** at, size_t plain, size_t each, int kind, int parts=1, int low=0, int high=0) except -1:
         # make an array; parts: so many, one behind the other
         cdef Seated* more
         cdef Seated* x
-        cdef Piece piece = Piece(parts * (plain + each * self.count))
+        cdef Piece piece
         if self.arrays % 32 == 0:
             more = <Seated*>realloc(self.array, (self.arrays + 32) * sizeof(Seated))
             if more == NULL:
@@ -95,6 +191,7 @@ cdef class Seats:
             self.array = more
         x = &self.array[self.arrays]
         x.at, x.plain, x.each, x.parts, x.kind, x.low, x.high = at, plain, each, parts, kind, low, high
+        piece = self.piece_for(self.arrays, parts * (plain + each * self.count))
         at[0] = piece.at
         self.pieces.append(piece)
         self.arrays += 1
@@ -162,11 +259,13 @@ cdef class Seats:
                 memset(piece.at, value, piece.size)
 
     cdef Py_ssize_t size(self) noexcept:
-        # [bytes] of all arrays
+        # [bytes] of its own arrays
         cdef Piece piece
         cdef Py_ssize_t found = (self.keys + 2 * self.count) * sizeof(int)
-        for piece in self.pieces:
-            found += piece.size
+        cdef int k
+        for k in range(self.arrays):
+            piece = self.pieces[k]
+            found += 0 if self.lends(k) else piece.size
         return found
 
     cdef Py_ssize_t bytes_of_taken(self) noexcept:
@@ -318,7 +417,9 @@ cdef class Memory:
     """Pieces of memory with the lifetime of their stepper.
 
     kept : a run resumes from these pieces. A checkpoint is their bytes, in the order of creation.
-    scratch : each step writes these pieces before it reads them, which tests check by :meth:`spoil`.
+    scratch : each step writes these pieces before it reads them, which tests check by :meth:`spoil`. Several steppers may
+        share them (SharedScratch).
+    told : like scratch, but read between steps as well, and never shared.
     given : these pieces follow from the arguments of the stepper. No step writes to them.
 
     A checkpoint may come from anywhere. The code that creates a kept array states the bounds of the numbers on which
@@ -332,6 +433,8 @@ cdef class Memory:
     cdef int bound_count
     cdef list scratch_pieces
     cdef list given_pieces
+    cdef SharedScratch shared           # or None
+    cdef Py_ssize_t shared_count        # pieces of it that this memory has
     cdef Seats seats                    # or None
 
     def __cinit__(self):
@@ -351,6 +454,15 @@ cdef class Memory:
         return self.added(self.kept_pieces, size)
 
     cdef void* scratch(self, size_t size) except NULL:
+        cdef Piece piece
+        if self.shared is None:
+            return self.told(size)
+        piece = self.shared.piece(self.shared.pieces, self.shared_count, size)
+        self.shared_count += 1
+        self.scratch_pieces.append(piece)
+        return piece.at
+
+    cdef void* told(self, size_t size) except NULL:
         return self.added(self.scratch_pieces, size)
 
     cdef void* given(self, size_t size) except NULL:
@@ -412,10 +524,8 @@ cdef class Memory:
     cdef void clear(self):
         # all but the given pieces as they were created: zeros, so that not even unused bytes depend on earlier runs
         cdef Piece piece
-        for piece in self.kept_pieces:
-            memset(piece.at, 0, piece.size)
-        for piece in self.scratch_pieces:
-            memset(piece.at, 0, piece.size)
+        for piece in self.kept_pieces + self.scratch_pieces:
+            wipe(piece.at, piece.size)
         if self.seats is not None:
             self.seats.leave_all()
             self.seats.fill(KEPT, 0)

@@ -93,6 +93,10 @@ cdef class ModelStepper(Stepper):
         self.kind, self.motion_rows = METHOD_KINDS[method], 2
         self.method = &TABLES[self.kind]
         self.method.make(self, options)
+        if self.loan != NULL and self.loan.rooms == NULL:
+            self.loan.rooms, self.loan.free_rooms = calloc(1, sizeof(Touching)), free_rooms
+            if self.loan.rooms == NULL:
+                raise MemoryError
 
     def __dealloc__(self):
         touching_free(&self.contact)
@@ -356,7 +360,7 @@ cdef class ModelStepper(Stepper):
             if self.ntouch:
                 self.name_seats()
 
-    cdef void name_seats(self) noexcept:
+    cdef void name_seats(self) noexcept nogil:
         # what follows from the seats that are taken, after these were read
         cdef int s
         count_seats(&self.contact, self.memory.seats)
@@ -419,7 +423,7 @@ cdef class ModelStepper(Stepper):
     @property
     def worst_residual(self):
         """Its residual [m/s], of an overlap and where contacts join the step its depth [m]; and its gap [m]."""
-        return self.contact.residual, self.contact.there[self.contact.worst].gap
+        return self.contact.residual, self.contact.worst_gap
 
     def post_contact_velocities(self, const double[:, ::1] q, const double[:, ::1] log, double[:, ::1] v,
                                 double behind=0.5, Py_ssize_t first=-1):
@@ -650,9 +654,25 @@ cdef class ModelStepper(Stepper):
     cdef int rows_each(self) noexcept nogil:
         return self.motion_rows
 
+    cdef void lose_scratch(self) noexcept nogil:
+        # places of bodies and contacts, and what contacts of seats are, which may be shared as well
+        self.forget_places()
+        if self.gauss.gathered != NULL and self.nq:
+            self.gauss.gathered[0] = NAN
+        if self.ntouch:
+            self.name_seats()
+
+    cdef void exchange_rooms(self) noexcept nogil:
+        if self.ntouch:
+            exchange_rooms(&self.contact, <Touching*>self.loan.rooms)
+
+    cdef void forget_places(self) noexcept nogil:
+        cdef Touching* x = &self.contact
+        x.have_list = x.told2 = x.placed1 = x.placed2 = self.post_contact.placed_told = False
+
     cdef void start_run(self) noexcept nogil:
         Stepper.start_run(self)
-        self.contact.have_list = self.contact.told2 = False
+        self.forget_places()
         self.post_contact.first = self.lane.clock.t if steps_here(self.lane.clock) == 1 else NAN
 
     cdef void open_step(self) noexcept nogil:

@@ -55,6 +55,8 @@ cdef int solve_with_contacts(ModelStepper self) noexcept nogil:
         status = solve_opened(self, pushed, free)
     if self.contact.no_memory:
         return NO_MEMORY
+    if status != OK and self.contact.worst >= 0:
+        self.contact.worst_gap = self.contact.there[self.contact.worst].gap
     return locate(self, pushed) if status == OK and self.contact.left else status
 
 

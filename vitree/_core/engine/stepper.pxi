@@ -255,7 +255,7 @@ cdef class Busy:
 
     def __dealloc__(self):
         if self.of is not None:
-            let_go(&self.of.in_use)
+            self.of.leave()
 
 
 cdef class Stepper:
@@ -295,6 +295,7 @@ cdef class Stepper:
     cdef readonly object exception      # raised by a callable
     cdef bint parted                    # the state is within a step
     cdef int in_use                     # the memory is in use
+    cdef Loan* loan                     # of scratch memory that others use as well, or NULL
 
     def __dealloc__(self):
         free(self.log.at)
@@ -303,16 +304,50 @@ cdef class Stepper:
 
     def __cinit__(self, *args, **options):
         self.memory = Memory()
+        self.memory.shared = options.get("scratch")
+        if self.memory.shared is not None:
+            self.loan = &self.memory.shared.loan
+            if self.loan.in_use:
+                raise VitreeError(AT_WORK)
+            self.loan.last = NULL
         self.lane.clock = clock_make(self.memory)
-        self.lane.now = <Now*>self.memory.scratch(sizeof(Now))
+        self.lane.now = <Now*>self.memory.told(sizeof(Now))
 
     cdef Busy busy(self):
         # of the caller, until it is released
         cdef Busy made = Busy.__new__(Busy)
-        if taken_already(&self.in_use):
+        if not self.enter():
             raise VitreeError(AT_WORK)
         made.of = self
         return made
+
+    cdef bint enter(self) noexcept nogil:
+        # exclusive use of the memory, until `leave`; False if it is in use
+        cdef Loan* loan = self.loan
+        if taken_already(&self.in_use):
+            return False
+        if loan != NULL:
+            if taken_already(&loan.in_use):
+                let_go(&self.in_use)
+                return False
+            self.exchange_rooms()
+            if loan.last != <void*>self:
+                loan.last = <void*>self
+                self.lose_scratch()
+        return True
+
+    cdef void leave(self) noexcept nogil:
+        if self.loan != NULL:
+            self.exchange_rooms()
+            let_go(&self.loan.in_use)
+        let_go(&self.in_use)
+
+    cdef void exchange_rooms(self) noexcept nogil:
+        pass
+
+    cdef void lose_scratch(self) noexcept nogil:
+        # other steppers have used the scratch memory: nothing that is found there is of this one
+        pass
 
     cdef int set_up(self, int nq, int nv, int nu, double h, inputs, torque, int gates=0) except -1:
         # the state, and the inputs of the system
@@ -664,12 +699,12 @@ cdef class Stepper:
         finite doubles, or the current torque and inputs are not finite.
         """
         # busy without an object, which would cost a twentieth of a short step
-        if taken_already(&self.in_use):
+        if not self.enter():
             raise VitreeError(AT_WORK)
         try:
             return self.gone(steps, torque, inputs)
         finally:
-            let_go(&self.in_use)
+            self.leave()
 
     cdef int gone(self, steps, torque, inputs) except? -2:
         cdef Drive* drive = &self.lane.drive
