@@ -205,14 +205,18 @@ cdef class Seats:
         cdef Piece piece, one
         cdef const Seated* x
         cdef size_t before, now
+        cdef bytes old
+        cdef const char* content
         cdef int k, j
         cdef list made = []
         for k in range(self.arrays):
             x, piece = &self.array[k], self.pieces[k]
             before, now = x.plain + x.each * self.count, x.plain + x.each * count
-            one = Piece(x.parts * now)
+            # the new piece may be the old one
+            old = piece.at[: x.parts * before]
+            content, one = old, self.piece_for(k, x.parts * now)
             for j in range(x.parts):
-                memcpy(one.at + j * now, piece.at + j * before, min(before, now))
+                memcpy(one.at + j * now, content + j * before, min(before, now))
             made.append(one)
         self.more(count)
         for k in range(self.arrays):
