@@ -60,24 +60,6 @@ cdef enum Regular:
 
 cdef extern from *:
     """
-    /* Whether no number is NaN or infinite: the others less themselves are zero. */
-    static inline int vt_all_finite(const double *x, Py_ssize_t n) {
-        uint64_t bits, found = 0;
-        Py_ssize_t k = 0;
-    #ifdef VT_FOURS
-        typedef uint64_t four_bits __attribute__((vector_size(32)));
-        four_bits any = {0};
-        VT_FOURS(n) any |= (four_bits)(VT_FOUR(x + k) - VT_FOUR(x + k));
-        found = any[0] | any[1] | any[2] | any[3];
-    #endif
-        for (; k < n; k++) {
-            double none = x[k] - x[k];
-            memcpy(&bits, &none, sizeof bits);
-            found |= bits;
-        }
-        return found == 0;
-    }
-
     /* tuple.__new__, without the look-up */
     static PyObject *vt_named_tuple(PyObject *kind, PyObject *parts) {
         PyObject *made = NULL, *given = PyTuple_Pack(1, parts);
@@ -89,7 +71,6 @@ cdef extern from *:
     }
     """
     object named_tuple "vt_named_tuple"(object kind, tuple parts)
-    bint finite_numbers "vt_all_finite"(const double* x, Py_ssize_t n) noexcept nogil
 
 
 cdef inline const double* numbers(PyObject* x, Py_ssize_t size) noexcept:

@@ -299,6 +299,25 @@ VT_INLINE void vt_solve_six(const double *A, const int *order, double *B)
 #define VT_FOUR(x) (*(vt_four *)(x))
 #endif
 
+/* Whether no number is NaN or infinite: the others less themselves are zero. */
+static inline int vt_all_finite(const double *x, ptrdiff_t n)
+{
+    uint64_t bits, found = 0;
+    ptrdiff_t k = 0;
+#ifdef VT_FOURS
+    typedef uint64_t four_bits __attribute__((vector_size(32)));
+    four_bits any = {0};
+    VT_FOURS(n) any |= (four_bits)(VT_FOUR(x + k) - VT_FOUR(x + k));
+    found = any[0] | any[1] | any[2] | any[3];
+#endif
+    for (; k < n; k++) {
+        double none = x[k] - x[k];
+        memcpy(&bits, &none, sizeof bits);
+        found |= bits;
+    }
+    return found == 0;
+}
+
 /* out = a.b of each b */
 VT_INLINE void vt_dots(ptrdiff_t n, ptrdiff_t stride, const vt_real *a, const vt_real *b, vt_real *out)
 {

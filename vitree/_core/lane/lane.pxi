@@ -57,6 +57,7 @@ cdef extern from "lane.h" nogil:
     void vt_axes_begin(vt_axes* A, const vt_real* b) noexcept
     void vt_axes_times(const vt_axes* A, const vt_real* b, vt_real* to) noexcept
     void vt_axes_turn(vt_axes* A, const vt_real* b, vt_real* to) noexcept
+    bint finite_numbers "vt_all_finite"(const double* x, Py_ssize_t n) noexcept
 
 
 cdef enum:

@@ -13,24 +13,6 @@ cdef int SMALL = 64, LOOK_ROWS = 4096
 #: Deviation of a quaternion's square from one, within which it is of unit norm for certain.
 cdef double UNIT = 2.3e-16
 
-cdef extern from *:
-    """
-    #include <stdint.h>
-    #include <string.h>
-    /* Whether no number is NaN or infinite: the others less themselves are zero. */
-    static int vt_map_finite(const double *x, Py_ssize_t n) {
-        uint64_t bits, found = 0;
-        Py_ssize_t k;
-        for (k = 0; k < n; k++) {
-            double none = x[k] - x[k];
-            memcpy(&bits, &none, sizeof bits);
-            found |= bits;
-        }
-        return found == 0;
-    }
-    """
-    bint finite_numbers "vt_map_finite"(const double* x, Py_ssize_t n) noexcept nogil
-
 cdef enum:
     ROOM = 32768            # bytes of memory of a call, beyond which it is allocated
 

@@ -141,22 +141,24 @@ cdef void difference(const vt_model* m, const vt_real* q, const vt_real* q2, vt_
         joint_difference(&m.body[i], q, q2, d)
 
 
-cdef void exponential_rate(const vt_model* m, const vt_real* u, const vt_real* v, vt_real* du) noexcept nogil:
-    # rate of the coordinates u of q = q0 (+) u where the body velocity is v: dlog_{-u} v
-    cdef int i
-    cdef const vt_body* b
+cdef inline void joint_exponential_rate(const vt_body* b, const vt_real* u, const vt_real* v, vt_real* du) noexcept nogil:
+    # rate of the coordinates u of q = q0 (+) u where the velocity is v: dlog_{-u} v
     cdef Vec3 w, l, x, y
+    if b.kind == BALL:
+        store3(du + b.iv, dlog(neg(load3(u + b.iv)), load3(v + b.iv)))
+    elif joint_floats(b):
+        joint_expand(b, u, &w, &l)
+        joint_expand(b, v, &x, &y)
+        dlog_se3(neg(w), neg(l), x, y, &w, &l)
+        joint_project_own(b, w, l, du)
+    else:
+        du[b.iv] = v[b.iv]
+
+
+cdef void exponential_rate(const vt_model* m, const vt_real* u, const vt_real* v, vt_real* du) noexcept nogil:
+    cdef int i
     for i in range(m.nbody):
-        b = &m.body[i]
-        if b.kind == BALL:
-            store3(du + b.iv, dlog(neg(load3(u + b.iv)), load3(v + b.iv)))
-        elif joint_floats(b):
-            joint_expand(b, u, &w, &l)
-            joint_expand(b, v, &x, &y)
-            dlog_se3(neg(w), neg(l), x, y, &w, &l)
-            joint_project_own(b, w, l, du)
-        else:
-            du[b.iv] = v[b.iv]
+        joint_exponential_rate(&m.body[i], u, v, du)
 
 
 # ---- the motion subspace S -----------------------------------------------------------------------

@@ -320,7 +320,7 @@ cdef inline void aba_sides_inwards(const vt_body* b, const AbaBody* s, SideBody*
     cdef vt_columns u
     cdef Mat3 J
     cdef Vec3 w, v, t = s.t
-    cdef int c, k
+    cdef int c
     if joint_multi(b):
         memcpy(side.u, side.x, sizeof(side.x))
     if up == NULL and joint_multi(b):

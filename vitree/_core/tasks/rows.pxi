@@ -205,18 +205,6 @@ cdef void posture_task(const Mechanism* x, const Task* t, const double* q, doubl
                 J[x.lead[b.iv + l] * n + x.lead[b.iv + k]] = x.slope[b.iv + l]
 
 
-cdef inline void joint_exponential_rate(const vt_body* b, const double* u, const double* v, double* du) noexcept nogil:
-    # of one joint of several coordinates: dlog_{-u} v
-    cdef Vec3 w, l, x, y
-    if b.kind == BALL:
-        store3(du + b.iv, dlog(neg(load3(u + b.iv)), load3(v + b.iv)))
-    else:
-        joint_expand(b, u, &w, &l)
-        joint_expand(b, v, &x, &y)
-        dlog_se3(neg(w), neg(l), x, y, &w, &l)
-        joint_project_own(b, w, l, du)
-
-
 cdef void coupling_task(const Mechanism* x, const Task* t, const double* q, double* e, double* J) noexcept nogil:
     # target: the sum, then (nq,) factors of the configuration and (n,) of the caller's coordinates
     cdef const double* c = t.target + 1
