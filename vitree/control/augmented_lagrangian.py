@@ -1,0 +1,56 @@
+"""A shooting search with bounds on states: minimisations of an augmented Lagrangian, one after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vitree.control.shooting_problem import Iterate, Iteration, ShootingProblem
+
+#: The tolerance of the first minimisation, and the factor by which that of the next one is smaller.
+LOOSE, TIGHTER = 1e-3, 0.1
+#: Most minimisations.
+MOST = 40
+
+
+class AugmentedLagrangian:
+    """An iteration whose motion ends within the problem's bounds, up to a tolerance in their units.
+
+    References: Howell, Jackson & Manchester 2019, "ALTRO: a fast solver for constrained trajectory optimization".
+    """
+
+    def __init__(self, problem: ShootingProblem, iteration: Iteration, bound_tolerance: float):
+        self.problem, self.iteration, self.allowed = problem, iteration, bound_tolerance
+        self.costs = [self.at.cost - self.at.penalty]
+        self._loose, self._count = LOOSE, 0
+
+    @property
+    def at(self) -> Iterate:
+        """The motion so far."""
+        return self.iteration.at
+
+    def improve(self, tolerance: float) -> tuple[bool, str] | None:
+        """Improve the motion; return whether the iteration has converged and why it ended, or None."""
+        bounds = self.problem.bounds
+        while (ended := self.iteration.improve(max(self._loose, tolerance))) is not None:
+            at = self.at
+            if at.gaps is not None:
+                return ended
+            off = bounds.update(at.q, at.p, at.cost - at.penalty)
+            if off <= self.allowed and self._loose <= tolerance:
+                return ended
+            self._count += 1
+            if self._count == MOST:
+                worst, where = bounds.violation(at.q, at.p)
+                return False, f"the bounds are not met: {where} is off by {worst:.3g} after {MOST} minimisations"
+            self._loose *= TIGHTER
+            self.iteration.renew(self.problem.again(at))
+        self.costs.append(self.at.cost - self.at.penalty)
+        return None
+
+    def renew(self, at: Iterate) -> None:
+        """Go on from a motion whose cost has changed."""
+        self.iteration.renew(at)
+
+    def feedback(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gains (steps, m, 2 nv) of the regulator along the motion, and the matrices of the cost to go."""
+        return self.iteration.feedback()
