@@ -25,8 +25,8 @@ def problems():
 def main() -> vt.Trajectory:
     for model, start, goal, time, dt, motors, effort, end, places in problems():
         for method in ("linear-time", "midpoint"):
-            Q, hold = np.full(2 * model.nv, 0.1 * dt), -model.passive_force(start)
-            R, Q_end = np.full(len(motors or hold), dt * effort), np.repeat([end, 10.0], model.nv)
+            Q, hold = np.full(2 * model.nv, 0.1 * dt), None if motors else -model.passive_force(start)
+            R, Q_end = np.full(len(motors or model.v_names), dt * effort), np.repeat([end, 10.0], model.nv)
             costs = [vc.FrameCost(frame, at, weight_end=w) for frame, at, w in places]
             how = dict(duration=time, dt=dt, costs=[vc.QuadraticCost(goal, Q=Q, R=R, Q_end=Q_end), *costs],
                        actuators=motors, method=method, control=hold)  # fmt: skip
