@@ -19,8 +19,8 @@ NOT_CONVEX = False, "no regularisation makes the quadratic model of the cost con
 #: Of multiple shooting: the share of an expected decrease that a step must achieve, and how many times as much as
 #: expected the cost may rise where closing gaps raises it (Mastalli et al. 2020, section III).
 DECREASE, RISE = 0.1, 2.0
-#: Shorter steps than this raise the regularisation.
-SHORT = 0.5
+#: Steps that close so large a share of the gaps lower the regularisation, and those of less than this raise it.
+LONG, SHORT = 0.5, 0.01
 
 
 class DDP:
@@ -157,7 +157,7 @@ class FDDP(DDP):
                 continue
             self.renew(found)
             self.costs.append(found.cost)
-            if share == 1:
+            if share >= LONG:
                 self._relax()
             elif share < SHORT:
                 self._regularise()
@@ -172,5 +172,5 @@ class FDDP(DDP):
         x, u = np.empty_like(gx), np.empty_like(self.last.k)
         core.linear_motion(A, B, self.last.k, self.last.K, x, u, gaps)
         R, effort = self.problem.R, self.problem.effort(self.at.controls)
-        bent = np.einsum("ki,kij,kj", x, W, x)
+        bent = np.vdot(x, (W @ x[:, :, None])[:, :, 0])
         return float(np.vdot(gx, x) + 2 * np.vdot(effort @ R, u)), float(0.5 * bent + np.vdot(u @ R, u))

@@ -459,6 +459,12 @@ class ShootingProblem:
         self.frames.expand(at.q, gradients, matrices)
         self.bounds.expand(at.q, at.p, gradients, matrices)
         A, B = found.A, self.controls.slopes(found)
+        if at.gaps is not None and self.model.nq != self.model.nv:
+            # the end of a step is displaced in its own axes, and the next node in those of the node
+            nv, gaps = self.model.nv, at.gaps[:, : self.model.nv]
+            turn = np.linalg.solve(joint_maps(self.model, gaps), joint_maps(self.model, -gaps))
+            for rows in (A, B):
+                rows[:, :nv] = turn @ rows[:, :nv]
         if found.memory is not None:
             # the configuration before is part of the state
             nv = self.model.nv
