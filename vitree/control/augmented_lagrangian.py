@@ -7,9 +7,9 @@ import numpy as np
 from vitree.control.shooting_problem import Iterate, Iteration, ShootingProblem
 
 #: The tolerance of the first minimisation, and the factor by which that of the next one is smaller.
-LOOSE, TIGHTER = 1e-3, 0.1
-#: Most minimisations.
-MOST = 40
+LOOSE, TIGHTER = 1e-2, 0.1
+#: Most minimisations, and most in a row that fail.
+MOST, FAILED = 40, 5
 
 
 class AugmentedLagrangian:
@@ -21,7 +21,7 @@ class AugmentedLagrangian:
     def __init__(self, problem: ShootingProblem, iteration: Iteration, bound_tolerance: float):
         self.problem, self.iteration, self.allowed = problem, iteration, bound_tolerance
         self.costs = [self.at.cost - self.at.penalty]
-        self._loose, self._count = LOOSE, 0
+        self._loose, self._count, self._failed = LOOSE, 0, 0
 
     @property
     def at(self) -> Iterate:
@@ -35,13 +35,15 @@ class AugmentedLagrangian:
             at = self.at
             if at.gaps is not None:
                 return ended
-            off = bounds.update(at.q, at.p, at.cost - at.penalty)
+            off = bounds.update(at.q, at.p, at.cost - at.penalty, ended[0])
             if off <= self.allowed and self._loose <= tolerance:
                 return ended
             self._count += 1
+            self._failed = 0 if ended[0] else self._failed + 1
+            if self._failed == FAILED:
+                return ended
             if self._count == MOST:
-                worst, where = bounds.violation(at.q, at.p)
-                return False, f"the bounds are not met: {where} is off by {worst:.3g} after {MOST} minimisations"
+                return False, f"the bounds are not met after {MOST} minimisations"
             self._loose *= TIGHTER
             self.iteration.renew(self.problem.again(at))
         self.costs.append(self.at.cost - self.at.penalty)

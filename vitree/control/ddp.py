@@ -49,7 +49,11 @@ class DDP:
 
     def renew(self, at: Iterate) -> None:
         """Go on from a motion whose cost has changed."""
-        self.at, self.bent, self._expansion, self.slow = at, None, None, 0
+        self.regularisation, self.factor, self.slow = 0.0, 1.0, 0
+        self._move_to(at)
+
+    def _move_to(self, at: Iterate) -> None:
+        self.at, self.bent, self._expansion = at, None, None
 
     def improve(self, tolerance: float) -> tuple[bool, str] | None:
         """Improve the motion; return whether the iteration has converged and why it ended, or None."""
@@ -78,7 +82,7 @@ class DDP:
             return None if self._regularise() else (False, "no correction lowers the cost any more")
         self.slow = self.slow + 1 if self.at.cost - found.cost < SLOW * abs(self.at.cost) else 0
         self.curved = problem.bends and self.slow >= (1 if problem.model.nv <= FEW else PATIENCE)
-        self.at, self.bent, self._expansion = found, None, None
+        self._move_to(found)
         self.costs.append(found.cost)
         if share < 1:
             # the quadratic model holds less far than the step it asked for
@@ -155,7 +159,7 @@ class FDDP(DDP):
             expected = share * linear + share**2 * square
             if found is None or found.cost - at.cost > (DECREASE if expected < 0 else RISE) * expected:
                 continue
-            self.renew(found)
+            self._move_to(found)
             self.costs.append(found.cost)
             if share >= LONG:
                 self._relax()

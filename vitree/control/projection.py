@@ -118,7 +118,7 @@ class Descent:
         elif kind == "newton":
             if not problem.bends:
                 return None
-            bent, costates = problem.curvature(at, A), np.empty_like(gx)
+            bent, costates, model = problem.curvature(at, A), np.empty_like(gx), problem.bent(at, model)
             core.costates_of(A, B, self.regulator.K, gx, gu, costates)
         found = problem.riccati(model, gu, R, curvature=bent, costates=costates)
         if found.expected is None:

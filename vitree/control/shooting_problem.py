@@ -435,11 +435,14 @@ class ShootingProblem:
         return found
 
     def bent(self, at: Iterate, expansion: Expansion) -> Expansion:
-        """Return the expansion with the second derivatives of the frames' costs by positions."""
-        if not self.frames.costs:
+        """Return the expansion with the second derivatives of the frames' positions, and of bounded velocities."""
+        if not (self.frames.costs or self.bounds.bends):
             return expansion
-        matrices = expansion.matrices.copy()
-        matrices[:, : self.model.nv, : self.model.nv] += self.frames.bend(at.q)
+        matrices, nv = expansion.matrices.copy(), self.model.nv
+        if self.frames.costs:
+            matrices[:, :nv, :nv] += self.frames.bend(at.q)
+        if self.bounds.bends:
+            matrices[:, : 2 * nv, : 2 * nv] += self.bounds.bend(at.q, at.p)
         return expansion._replace(matrices=matrices)
 
     def expand(self, at: Iterate) -> Expansion:

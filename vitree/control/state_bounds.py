@@ -21,7 +21,11 @@ from vitree.model.model import Model
 #: Bounds by name: (least, greatest).
 Bounds = Mapping[str, ArrayLike] | None
 #: The first penalty makes the violations of the unbounded optimum cost so many times as much as it does.
-FIRST = 10.0
+FIRST = 100.0
+#: Costs count as no less than this.
+TINY = 1e-12
+#: [rad or m] Coordinates are changed by so much for second derivatives of velocities.
+DIFFERENCE = 1e-5
 #: By how much the violation must shrink for the penalty to stay, and by which factor it grows otherwise.
 SHRINK, GROWTH = 0.25, 10.0
 
@@ -112,8 +116,8 @@ class StateBounds:
         self.low, self.high = np.array([*of_q.values(), *of_v.values()]).reshape(-1, 2).T
         #: of the lower bounds, then of the upper ones; none at the start, which is given
         self.multipliers = np.zeros((2, steps + 1, len(self.names)))
-        #: 0 as long as nothing has been violated
-        self.penalty, self._worst = 0.0, np.inf
+        #: of each that is bounded; 0 as long as it has not been violated
+        self.penalties, self._worst = np.zeros(len(self.names)), np.full(len(self.names), np.inf)
 
     def __bool__(self) -> bool:
         return bool(self.names)
@@ -139,25 +143,56 @@ class StateBounds:
         """Let the multipliers of later nodes be those of the start and those that follow."""
         last = self.multipliers.shape[1] - 1
         self.multipliers = self.multipliers[:, np.minimum(np.arange(last + 1) + steps, last)]
-        self.multipliers[:, 0], self._worst = 0.0, np.inf
+        self.multipliers[:, 0], self._worst[:] = 0.0, np.inf
 
     def penalise(self, q: np.ndarray, p: np.ndarray) -> float:
         """Return the term of a motion."""
-        if not self.penalty:
+        on = self.penalties > 0
+        if not on.any():
             return 0.0
-        return float(np.sum(self._pushes(self._rows(q, p).values) ** 2 - self.multipliers**2) / (2 * self.penalty))
+        found = self._pushes(self._rows(q, p).values) ** 2 - self.multipliers**2
+        return float(np.sum(found[..., on] / (2 * self.penalties[on])))
 
     def expand(self, q: np.ndarray, p: np.ndarray, gradients: np.ndarray, matrices: np.ndarray) -> None:
         """Add the term's gradients (steps + 1, n) and Gauss-Newton matrices (steps + 1, n, n) by the state."""
-        if not self.penalty:
+        if not self.penalties.any():
             return
         values, slopes = self._rows(q, p, slopes=True)
         assert slopes is not None
         lower, upper = self._pushes(values)
         n = slopes.shape[2]
         gradients[:, :n] += np.einsum("kb,kbi->ki", upper - lower, slopes)
-        acts = self.penalty * ((lower > 0) | (upper > 0))
+        acts = self.penalties * ((lower > 0) | (upper > 0))
         matrices[:, :n, :n] += slopes.swapaxes(1, 2) @ (acts[:, :, None] * slopes)
+
+    @property
+    def bends(self) -> bool:
+        """Whether :meth:`bend` has something to add: velocities are curved, and joints have one coordinate."""
+        return bool(self.penalties.any() and len(self.v) and self.model.nq == self.model.nv)
+
+    def bend(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """Return what the second derivatives of velocities add to the matrices, (steps + 1, 2 nv, 2 nv).
+
+        The sum of w v is w^T M^-1 p. Its gradient is that of :func:`velocity_slopes`, and linear in p.
+        """
+        model, nv, n = self.model, self.model.nv, len(q)
+        lower, upper = self._pushes(self._rows(q, p).values)
+        w = np.zeros((n, nv))
+        w[:, self.v] = (upper - lower)[:, len(self.q) :]
+
+        def gradient(q: np.ndarray) -> np.ndarray:
+            _, by_q, by_p = velocity_slopes(model, q.reshape(-1, nv), np.tile(p, (2 * nv, 1)))
+            both = np.concatenate([by_q, by_p], axis=2).reshape(2, nv, n, nv, 2 * nv)
+            return np.asarray(np.einsum("ki,sjkic->sjkc", w, both))
+
+        changes = DIFFERENCE * np.array([1.0, -1.0])[:, None, None, None] * np.eye(nv)[:, None]
+        ahead, back = gradient(np.ascontiguousarray(q + changes))
+        by_q = ((ahead - back) / (2 * DIFFERENCE)).swapaxes(0, 1)
+        found = np.zeros((n, 2 * nv, 2 * nv))
+        found[:, :nv, :nv] = 0.5 * (by_q[:, :, :nv] + by_q[:, :, :nv].swapaxes(1, 2))
+        found[:, :nv, nv:] = by_q[:, :, nv:]
+        found[:, nv:, :nv] = found[:, :nv, nv:].swapaxes(1, 2)
+        return found
 
     def violation(self, q: np.ndarray, p: np.ndarray) -> tuple[float, str]:
         """Return the largest amount by which a bound is violated, and where."""
@@ -165,25 +200,26 @@ class StateBounds:
         node, which = np.unravel_index(int(np.argmax(off)), off.shape)
         return max(float(off[node, which]), 0.0), f"{self.names[which]} at node {node + 1}"
 
-    def update(self, q: np.ndarray, p: np.ndarray, cost: float) -> float:
+    def update(self, q: np.ndarray, p: np.ndarray, cost: float, grow: bool) -> float:
         """Take the multipliers from a motion that minimises the sum; return by how much they were wrong before.
 
-        That is the largest violation, or the room to a bound whose multiplier is too large.
+        That is the largest violation, or the room to a bound whose multiplier is too large. Penalties of violations that
+        have not shrunk enough grow if they may.
         """
-        c = self._excess(self._rows(q, p).values)
-        if not self.penalty:
-            violated = np.maximum(c, 0.0)[:, 1:]
-            if not violated.any():
-                return 0.0
-            self.penalty = FIRST * max(abs(cost), 1e-12) / float(np.sum(violated**2))
-            return float(violated.max())
-        off = float(np.abs(np.maximum(c, -self.multipliers / self.penalty))[:, 1:].max())
-        self.multipliers = np.maximum(0.0, self.multipliers + self.penalty * c)
-        self.multipliers[:, 0] = 0.0
-        if off > SHRINK * self._worst:
-            self.penalty *= GROWTH
-        self._worst = off
-        return off
+        c, mu = self._excess(self._rows(q, p).values), self.penalties
+        on = mu > 0
+        room = -self.multipliers[..., on] / mu[on]
+        off = np.maximum(c, 0.0)
+        off[..., on] = np.abs(np.maximum(c[..., on], room))
+        self.multipliers = np.maximum(0.0, self.multipliers + mu * c)
+        self.multipliers[:, 0] = off[:, 0] = 0.0
+        worst, squares = off.max(axis=(0, 1)), np.sum(off**2, axis=(0, 1))
+        if grow:
+            mu[on & (worst > SHRINK * self._worst)] *= GROWTH
+        new = ~on & (squares > 0)
+        mu[new] = FIRST * max(abs(cost), TINY) / squares[new]
+        self._worst = worst
+        return float(worst.max())
 
     def _excess(self, values: np.ndarray) -> np.ndarray:
         """Return by how much values are beyond their lower and upper bounds, (2, n, b); negative inside."""
@@ -191,7 +227,7 @@ class StateBounds:
 
     def _pushes(self, values: np.ndarray) -> np.ndarray:
         """Return max(0, lam + mu c) (2, n, b)."""
-        found = np.maximum(0.0, self.multipliers + self.penalty * self._excess(values))
+        found = np.maximum(0.0, self.multipliers + self.penalties * self._excess(values))
         found[:, 0] = 0.0
         return found
 
