@@ -6,9 +6,10 @@ import numpy as np
 
 from vitree.control.shooting_problem import Iterate, Iteration, ShootingProblem
 
-#: The tolerance of the first minimisation, and the factor by which that of the next one is smaller.
-LOOSE, TIGHTER = 1e-2, 0.1
-#: Most minimisations, and most in a row that fail.
+#: The tolerance of the first minimisation, without and with multipliers of an earlier search, and the factor by which
+#: that of the next one is smaller.
+COLD, WARM, TIGHTER = 1e-2, 1e-6, 0.1
+#: Most minimisations, and most that fail.
 MOST, FAILED = 40, 5
 
 
@@ -20,8 +21,12 @@ class AugmentedLagrangian:
 
     def __init__(self, problem: ShootingProblem, iteration: Iteration, bound_tolerance: float):
         self.problem, self.iteration, self.allowed = problem, iteration, bound_tolerance
+        problem.bounds.begin(self.at.cost - self.at.penalty)
+        iteration.renew(problem.again(self.at))
         self.costs = [self.at.cost - self.at.penalty]
-        self._loose, self._count, self._failed = LOOSE, 0, 0
+        self._loose = WARM if problem.bounds.multipliers.any() else COLD
+        self._count = self._failed = 0
+        self._moved = False
 
     @property
     def at(self) -> Iterate:
@@ -35,17 +40,23 @@ class AugmentedLagrangian:
             at = self.at
             if at.gaps is not None:
                 return ended
-            off = bounds.update(at.q, at.p, at.cost - at.penalty, ended[0])
-            if off <= self.allowed and self._loose <= tolerance:
-                return ended
             self._count += 1
-            self._failed = 0 if ended[0] else self._failed + 1
-            if self._failed == FAILED:
-                return ended
+            if ended[0]:
+                off = bounds.update(at.q, at.p, grow=self._moved or self._loose <= tolerance)
+                if off <= self.allowed and self._loose <= tolerance:
+                    return ended
+                self._loose *= TIGHTER
+            else:
+                # where penalties are steep, the quadratic model holds less far than any step
+                self._failed += 1
+                if self._failed == FAILED:
+                    return ended
+                bounds.soften()
             if self._count == MOST:
                 return False, f"the bounds are not met after {MOST} minimisations"
-            self._loose *= TIGHTER
-            self.iteration.renew(self.problem.again(at))
+            self.iteration.renew(self.problem.again(self.at))
+            self._moved = False
+        self._moved = True
         self.costs.append(self.at.cost - self.at.penalty)
         return None
 

@@ -156,7 +156,7 @@ def optimize_motion(
     limits : float, (m,) or (m, 2) array, optional [N or N m]
         The largest absolute value of each actuator, or its smallest and largest value, in units of it.
     bounds : mapping of str to (float, float), optional [m or rad]
-        Least and greatest value of coordinates, by names of ``model.q_names``, at all nodes.
+        Least and greatest value of coordinates, by names of ``model.q_names``, at all nodes but the first.
     velocity_bounds : mapping of str to (float, float), optional [m/s or rad/s]
         Least and greatest velocity M(q)^-1 p at all nodes but the first, by names of ``model.v_names``. Models with
         contacts, constraints or prescribed coordinates have none.
@@ -373,7 +373,6 @@ class Search:
         if goal is not None:
             problem.set_goal(goal)
         if problem.bounds:
-            problem.bounds.require_start(*problem.start)
             problem.bounds.shift(later)
         free = self._search == "fddp" or isinstance(self._search, Transcription)
         if self._search == "fddp":

@@ -20,8 +20,9 @@ from vitree.model.model import Model
 
 #: Bounds by name: (least, greatest).
 Bounds = Mapping[str, ArrayLike] | None
-#: The first penalty makes the violations of the unbounded optimum cost so many times as much as it does.
-FIRST = 100.0
+#: At the first penalty the violation of a bound of one node by half the width between the bounds costs half so large a
+#: share of the first motion's cost. The width is one where there is one bound, and counts as no less than NARROW.
+SHARE, NARROW = 0.1, 1e-3
 #: Costs count as no less than this.
 TINY = 1e-12
 #: [rad or m] Coordinates are changed by so much for second derivatives of velocities.
@@ -116,7 +117,7 @@ class StateBounds:
         self.low, self.high = np.array([*of_q.values(), *of_v.values()]).reshape(-1, 2).T
         #: of the lower bounds, then of the upper ones; none at the start, which is given
         self.multipliers = np.zeros((2, steps + 1, len(self.names)))
-        #: of each that is bounded; 0 as long as it has not been violated
+        #: of each that is bounded; none before a search begins
         self.penalties, self._worst = np.zeros(len(self.names)), np.full(len(self.names), np.inf)
 
     def __bool__(self) -> bool:
@@ -129,29 +130,26 @@ class StateBounds:
         return (dict(zip([names[0][k] for k in self.q], pairs[:count], strict=True)),
                 dict(zip([names[1][k] for k in self.v], pairs[count:], strict=True)))  # fmt: skip
 
-    def require_start(self, q: np.ndarray, p: np.ndarray) -> None:
-        """Raise an InputError if the start (nq,), (nv,) is out of bounds."""
-        off = self._excess(self._rows(q[None], p[None]).values)[:, 0].max(axis=0)
-        if (off > 0).any():
-            worst = int(np.argmax(off))
-            raise InputError(
-                f"the start has {self.names[worst]} out of its bounds {self.low[worst]:g} and {self.high[worst]:g}, by "
-                f"{off[worst]:.3g}; move it inside, or widen the bounds"
-            )
+    def begin(self, cost: float) -> None:
+        """Begin another search with the multipliers that are there; ``cost`` is that of its first motion."""
+        width = 0.5 * (self.high - self.low)
+        width = np.maximum(np.where(np.isfinite(width), width, 1.0), NARROW)
+        first = SHARE * max(abs(cost), TINY) / width**2
+        # those of the last search may be more than it takes
+        self.penalties, self._worst[:] = np.maximum(first, self.penalties / GROWTH), np.inf
 
     def shift(self, steps: int) -> None:
         """Let the multipliers of later nodes be those of the start and those that follow."""
         last = self.multipliers.shape[1] - 1
         self.multipliers = self.multipliers[:, np.minimum(np.arange(last + 1) + steps, last)]
-        self.multipliers[:, 0], self._worst[:] = 0.0, np.inf
+        self.multipliers[:, 0] = 0.0
 
     def penalise(self, q: np.ndarray, p: np.ndarray) -> float:
         """Return the term of a motion."""
-        on = self.penalties > 0
-        if not on.any():
+        if not self.penalties.any():
             return 0.0
         found = self._pushes(self._rows(q, p).values) ** 2 - self.multipliers**2
-        return float(np.sum(found[..., on] / (2 * self.penalties[on])))
+        return float(np.sum(found / (2 * self.penalties)))
 
     def expand(self, q: np.ndarray, p: np.ndarray, gradients: np.ndarray, matrices: np.ndarray) -> None:
         """Add the term's gradients (steps + 1, n) and Gauss-Newton matrices (steps + 1, n, n) by the state."""
@@ -162,7 +160,7 @@ class StateBounds:
         lower, upper = self._pushes(values)
         n = slopes.shape[2]
         gradients[:, :n] += np.einsum("kb,kbi->ki", upper - lower, slopes)
-        acts = self.penalties * ((lower > 0) | (upper > 0))
+        acts = self.penalties * ((lower > 0).astype(float) + (upper > 0))
         matrices[:, :n, :n] += slopes.swapaxes(1, 2) @ (acts[:, :, None] * slopes)
 
     @property
@@ -200,26 +198,24 @@ class StateBounds:
         node, which = np.unravel_index(int(np.argmax(off)), off.shape)
         return max(float(off[node, which]), 0.0), f"{self.names[which]} at node {node + 1}"
 
-    def update(self, q: np.ndarray, p: np.ndarray, cost: float, grow: bool) -> float:
+    def update(self, q: np.ndarray, p: np.ndarray, grow: bool) -> float:
         """Take the multipliers from a motion that minimises the sum; return by how much they were wrong before.
 
-        That is the largest violation, or the room to a bound whose multiplier is too large. Penalties of violations that
-        have not shrunk enough grow if they may.
+        That is the largest violation, or the room to a bound whose multiplier is too large. With ``grow`` the penalties
+        of violations that have not shrunk enough grow.
         """
-        c, mu = self._excess(self._rows(q, p).values), self.penalties
-        on = mu > 0
-        room = -self.multipliers[..., on] / mu[on]
-        off = np.maximum(c, 0.0)
-        off[..., on] = np.abs(np.maximum(c[..., on], room))
-        self.multipliers = np.maximum(0.0, self.multipliers + mu * c)
-        self.multipliers[:, 0] = off[:, 0] = 0.0
-        worst, squares = off.max(axis=(0, 1)), np.sum(off**2, axis=(0, 1))
+        c = self._excess(self._rows(q, p).values)
+        off = np.abs(np.maximum(c, -self.multipliers / self.penalties))[:, 1:].max(axis=(0, 1))
+        self.multipliers = np.maximum(0.0, self.multipliers + self.penalties * c)
+        self.multipliers[:, 0] = 0.0
         if grow:
-            mu[on & (worst > SHRINK * self._worst)] *= GROWTH
-        new = ~on & (squares > 0)
-        mu[new] = FIRST * max(abs(cost), TINY) / squares[new]
-        self._worst = worst
-        return float(worst.max())
+            self.penalties[off > SHRINK * self._worst] *= GROWTH
+        self._worst = off
+        return float(off.max())
+
+    def soften(self) -> None:
+        """Lower the penalties of a sum that a search could not minimise; the multipliers stay."""
+        self.penalties /= GROWTH
 
     def _excess(self, values: np.ndarray) -> np.ndarray:
         """Return by how much values are beyond their lower and upper bounds, (2, n, b); negative inside."""
@@ -227,7 +223,7 @@ class StateBounds:
 
     def _pushes(self, values: np.ndarray) -> np.ndarray:
         """Return max(0, lam + mu c) (2, n, b)."""
-        found = np.maximum(0.0, self.multipliers + self.penalties * self._excess(values))
+        found = np.asarray(np.maximum(0.0, self.multipliers + self.penalties * self._excess(values)))
         found[:, 0] = 0.0
         return found
 
