@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from vitree.arguments import entries
 from vitree.control.costs import FrameCost
 from vitree.lie import SO3
 from vitree.model.model import Model
+from vitree.spatial.rotations import hat
 
 
 def pose_errors(cost: FrameCost, poses: np.ndarray, point: np.ndarray | None) -> np.ndarray:
@@ -38,11 +40,23 @@ def frame_weights(cost: FrameCost) -> tuple[np.ndarray, np.ndarray]:
     return np.repeat(pairs[0], 3), np.repeat(pairs[1], 3)
 
 
+class Part(NamedTuple):
+    """A cost, the rows of q that it weighs, its weights (n, 6), the errors (n, 6) of the poses, and these."""
+
+    cost: FrameCost
+    rows: slice
+    weighing: np.ndarray
+    off: np.ndarray
+    poses: np.ndarray
+
+
 class FrameCosts:
     """The costs of frames over motions of a model of so many steps."""
 
     def __init__(self, model: Model, costs: Sequence[FrameCost], steps: int):
         self.model, self.costs = model, costs
+        #: the configurations that were last asked for, with their parts and Jacobians
+        self._last: tuple[np.ndarray, list[Part], list[np.ndarray]] | None = None
         for each in costs:
             model.frame_pose(each.frame, model.neutral())
             if each.point is not None and np.ndim(each.point) == 2:
@@ -51,27 +65,40 @@ class FrameCosts:
             np.concatenate([np.tile(running, (steps, 1)), [last]]) for running, last in map(frame_weights, costs)
         ]
 
-    def _parts(self, q: np.ndarray) -> Iterator[tuple[FrameCost, slice, np.ndarray, np.ndarray, np.ndarray]]:
-        """Yield each cost with the rows of q that it weighs, its weights, the pose's errors (n, 6), and the poses."""
+    def _parts(self, q: np.ndarray) -> list[Part]:
+        """Return the parts of all costs; searches ask for the same configurations again, which must not change."""
+        if self._last is not None and self._last[0] is q:
+            return self._last[1]
+        found = []
         for x, weighing in zip(self.costs, self._weights, strict=True):
             rows = slice(0 if weighing[0].any() else len(q) - 1, len(q))
             poses = self.model.frame_pose(x.frame, q[rows])
             point = None if x.point is None else np.asarray(x.point)
             off = pose_errors(x, poses, point if point is None or point.ndim == 1 else point[rows])
-            yield x, rows, weighing[rows], off, poses
+            found.append(Part(x, rows, weighing[rows], off, poses))
+        self._last = q, found, []
+        return found
+
+    def _with_jacobians(self, q: np.ndarray) -> Iterator[tuple[Part, np.ndarray]]:
+        """Yield the parts with the Jacobians (n, 6, nv) of the frames."""
+        parts = self._parts(q)
+        assert self._last is not None
+        if not self._last[2]:
+            self._last[2].extend(self.model.frame_jacobian(part.cost.frame, q[part.rows]) for part in parts)
+        return zip(parts, self._last[2], strict=True)
 
     def cost(self, q: np.ndarray) -> float:
         """Return the cost of configurations (steps + 1, nq)."""
-        return float(sum(np.sum(weighing * off**2) for _, _, weighing, off, _ in self._parts(q)))
+        return float(sum(np.vdot(part.weighing, part.off**2) for part in self._parts(q)))
 
     def expand(self, q: np.ndarray, gradients: np.ndarray, matrices: np.ndarray) -> None:
         """Add gradients (steps + 1, 2 nv) and Gauss-Newton matrices (steps + 1, 2 nv, 2 nv) by displacements of q."""
         nv = self.model.nv
-        for x, rows, weighing, off, poses in self._parts(q):
-            J = pose_error_slopes(x, off, poses, self.model.frame_jacobian(x.frame, q[rows]))
-            weighed = 2 * weighing[:, :, None] * J
-            gradients[rows, :nv] += np.einsum("kij,ki->kj", weighed, off)
-            matrices[rows, :nv, :nv] += J.swapaxes(1, 2) @ weighed
+        for part, J in self._with_jacobians(q):
+            J = pose_error_slopes(part.cost, part.off, part.poses, J)
+            weighed = 2 * part.weighing[:, :, None] * J
+            gradients[part.rows, :nv] += (part.off[:, None] @ weighed)[:, 0]
+            matrices[part.rows, :nv, :nv] += J.swapaxes(1, 2) @ weighed
 
     def bend(self, q: np.ndarray) -> np.ndarray:
         """Return what the curvature of the points' paths adds to the matrices, (steps + 1, nv, nv).
@@ -82,11 +109,11 @@ class FrameCosts:
         nv = self.model.nv
         found = np.zeros((len(q), nv, nv))
         inboard = np.triu(np.ones((nv, nv)), 1)
-        for x, rows, weighing, off, _ in self._parts(q):
-            if x.point is not None:
-                J = self.model.frame_jacobian(x.frame, q[rows])
-                force = 2 * weighing[:, 3:] * off[:, 3:]
-                # f.(w_i x p_j) = w_i.(p_j x f)
-                both = J[:, :3].swapaxes(1, 2) @ np.cross(J[:, 3:], force[:, :, None], axis=1)
-                found[rows] += both * inboard + (both * inboard).swapaxes(1, 2) + both * np.eye(nv)
+        for part, J in self._with_jacobians(q):
+            if part.cost.point is not None:
+                force = 2 * part.weighing[:, 3:] * part.off[:, 3:]
+                # f.(w_i x p_j) = w_i.(p_j x f) = -w_i.(hat(f) p_j)
+                both = J[:, :3].swapaxes(1, 2) @ -(hat(force) @ J[:, 3:])
+                outer = both * inboard
+                found[part.rows] += outer + outer.swapaxes(1, 2) + both * np.eye(nv)
         return found
