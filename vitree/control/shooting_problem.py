@@ -409,7 +409,11 @@ class ShootingProblem:
 
     def states(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         """Return x (steps + 1, 2 nv) from the goal."""
-        return np.concatenate([self.model.difference(self.goal, q), p - self.goal_p], axis=1)
+        nv = self.model.nv
+        x = np.empty((len(q), 2 * nv))
+        x[:, :nv] = q - self.goal if self.model.nq == nv else self.model.difference(self.goal, q)
+        np.subtract(p, self.goal_p, out=x[:, nv:])
+        return x
 
     def effort(self, controls: np.ndarray) -> np.ndarray:
         """Return u (steps, m): the controls of the actuators, from those of the goal."""
@@ -419,7 +423,8 @@ class ShootingProblem:
         """Return the cost of a motion with states x from the goal."""
         u, end = self.effort(controls), x[-1]
         running = np.vdot(x[:-1] @ self.Q, x[:-1]) + np.vdot(u @ self.R, u)
-        return float(running + end @ self.Q_end @ end) + self.frames.cost(q)
+        found = float(running + end @ self.Q_end @ end)
+        return found + self.frames.cost(q) if self.frames.costs else found
 
     def rows(self, at: Iterate) -> Rows:
         """Return the steps of a motion."""
@@ -452,13 +457,13 @@ class ShootingProblem:
         if self.controls.forces:
             impulses[:] = found.F.reshape(-1, 2, self.model.nv, self.model.nv)[0, 0][:, self.acts].T
         x = at.x
-        weighed = np.concatenate([x[:-1] @ self.Q, x[-1:] @ self.Q_end])
-        matrices = np.broadcast_to(self.Q, (self.steps + 1, *self.Q.shape)).copy()
-        matrices[-1] = self.Q_end
+        gradients, matrices = np.empty_like(x), np.empty((len(x), *self.Q.shape))
+        np.matmul(x[:-1], 2 * self.Q, out=gradients[:-1])
+        np.matmul(x[-1], 2 * self.Q_end, out=gradients[-1])
+        matrices[:-1], matrices[-1] = 2 * self.Q, 2 * self.Q_end
         E = state_derivatives(self.model, x[:, : self.model.nv])
         if E is not None:
-            weighed, matrices = np.einsum("kij,ki->kj", E, weighed), E.swapaxes(1, 2) @ matrices @ E
-        gradients, matrices = 2 * weighed, 2 * matrices
+            gradients, matrices = (gradients[:, None] @ E)[:, 0], E.swapaxes(1, 2) @ matrices @ E
         self.frames.expand(at.q, gradients, matrices)
         self.bounds.expand(at.q, at.p, gradients, matrices)
         A, B = found.A, self.controls.slopes(found)
