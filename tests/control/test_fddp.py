@@ -166,6 +166,19 @@ def test_a_receding_horizon():
     assert np.abs(sim.q).max() < 0.05
 
 
+def test_a_swing_up_within_bounds_from_states():
+    """The optimum within bounds is that of single shooting, from states that break them."""
+    cost = QuadraticCost([0.0, 0.0], Q=np.r_[1, 1, 0.1, 0.1] * 4e-4, R=[4e-4], Q_end=[10, 10, 1, 1])
+    task = {"duration": 2.0, "dt": 0.04, "actuators": ["slide"], "costs": cost}
+    free = optimize_motion(cart_pole(), [0.0, np.pi], **task)
+    assert np.abs(free.q[:, 0]).max() > 0.5
+    one = optimize_motion(cart_pole(), [0.0, np.pi], bounds={"slide": (-0.4, 0.4)}, **task)
+    found = optimize_motion(cart_pole(), [0.0, np.pi], bounds={"slide": (-0.4, 0.4)}, search="fddp", states=free.q,
+                            control=0.9 * free.torque, **task)  # fmt: skip
+    assert found.success and found.violation <= 1e-6 and found.gap == 0.0
+    assert found.cost == pytest.approx(one.cost, rel=1e-6)
+
+
 def test_gaps_that_are_left_are_told():
     states = np.linspace([0.0, 0.0], [0.0, 0.3], 31)
     found = optimize_motion(cart_pole(), search="fddp", states=states, max_iterations=0, **UPRIGHT)

@@ -124,7 +124,10 @@ class DDP:
     def feedback(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the gains (steps, m, 2 nv) of the regulator along the motion, and the matrices of the cost to go."""
         if self.last is None:
-            self._back(self.expansion)
+            problem, A = self.problem, self.expansion.A
+            bent = problem.curvature(self.at, A) if problem.bends else None
+            if self._back(problem.bent(self.at, self.expansion), bent) is None:
+                self._back(self.expansion)
         if self.last is None:
             steps, n, m = self.expansion.B.shape
             return -np.zeros((steps, m, n)), np.zeros((steps + 1, n, n))

@@ -69,7 +69,8 @@ class MotionSolution:
     violation : float [m, rad, m/s or rad/s]
         The largest amount by which a bound on coordinates or velocities is violated.
     gap : float, in units of q and p
-        The largest gap between the end of a step and the next node; zero unless "fddp" ended before it closed them.
+        The largest gap between the end of a step and the next node; zero unless "fddp" or "transcription" ended before
+        they closed them.
     success : bool
         Whether the costs converged, with all gaps closed and all bounds met.
     message : str
@@ -381,18 +382,19 @@ class Search:
             require_forces(problem)
         elif states is not None:
             raise InputError('states need search="fddp" or "transcription"; other searches simulate the first guess')
+        make = problem.between if self._search == "fddp" else problem.at
         if control is None and self._last is not None:
             last = self._last
             steps = len(last.controls)
             rows, nodes = (np.minimum(np.arange(n) + later, n - 1) for n in (steps, steps + 1))
             controls = last.controls[rows]
             if states is not None:
-                return problem, problem.between(*problem.guessed(states), controls)
+                return problem, make(*problem.guessed(states), controls)
             if free:
-                return problem, problem.between(last.q[nodes], last.p[nodes], controls)
+                return problem, make(last.q[nodes], last.p[nodes], controls)
             return problem, problem.follow(controls)
         if states is not None:
-            return problem, problem.between(*problem.guessed(states), problem.first_rows(control))
+            return problem, make(*problem.guessed(states), problem.first_rows(control))
         return problem, problem.first(control)
 
 

@@ -13,7 +13,7 @@ from vitree.control.costs import QuadraticCost
 from vitree.control.robots import MotionPlan, MotionProblem
 from vitree.control.shooting_problem import Iterate, ShootingProblem
 from vitree.control.solvers import solve
-from vitree.errors import InputError
+from vitree.errors import ConvergenceError, InputError
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,14 @@ def transcribed(problem: ShootingProblem, first: Iterate, how: Transcription, mo
             told(count, cost)
 
     solver = how.solver or ("ipopt" if find_spec("ipyopt") else "scipy")
-    found = solve(program, solver, tolerance=tolerance, max_iterations=max(most, 1), progress=iteration, **how.options)
+    found = solve(program, solver, tolerance=tolerance, max_iterations=most, progress=iteration, **how.options)
     plan, rows = found.trajectory, first.controls.copy()
     controls.split(rows)[0][:] = plan.torque
-    return problem.at(plan.q, plan.p, rows), costs, found.success, found.message
+    at = problem.at(plan.q, plan.p, rows)
+    if not (found.success or model.constraints):
+        # equations that do not hold are gaps
+        try:
+            at = problem.between(plan.q, plan.p, rows)
+        except ConvergenceError:
+            pass
+    return at, costs, found.success, found.message
