@@ -316,7 +316,7 @@ def test_regularisation_follows_the_quadratic_schedule():
     search = object.__new__(iterative.DDP)
     search.regularisation, search.factor, search.at, search.costs = 0.0, 1.0, SimpleNamespace(cost=1.0), []
     search.curved, search.bent, search._expansion, search.last = False, None, (), SimpleNamespace(k=None, K=None)
-    search.slow = 0
+    search.slow = search.age = 0
     least, most, factor = iterative.LEAST, iterative.MOST, iterative.FACTOR
 
     def succeed(gain):

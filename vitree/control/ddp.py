@@ -13,6 +13,8 @@ SLOW = 0.01
 #: So many such iterations in a row before second derivatives of steps are worth their time, of more than a few
 #: velocities.
 PATIENCE, FEW = 3, 4
+#: So many iterations use the second derivatives of steps that one of them has found.
+OLD = 3
 #: Regularisation, in units of R: the least that is not zero, the most, and the factor by which it begins to change.
 LEAST, MOST, FACTOR = 1e-6, 1e10, 2.0
 NOT_CONVEX = False, "no regularisation makes the quadratic model of the cost convex"
@@ -36,8 +38,9 @@ class DDP:
         self.regularisation, self.factor = 0.0, 1.0
         self.last: Pass | None = None
         self.curved, self.slow = False, 0
-        #: derivatives of A at the motion, if they are known
+        #: derivatives of A at a motion so many steps before, if they are known
         self.bent: np.ndarray | None = None
+        self.age = 0
         self._expansion: Expansion | None = None
 
     @property
@@ -53,13 +56,16 @@ class DDP:
         self._move_to(at)
 
     def _move_to(self, at: Iterate) -> None:
-        self.at, self.bent, self._expansion = at, None, None
+        self.at, self._expansion = at, None
+        self.age += 1
+        if not self.curved or self.age >= OLD:
+            self.bent = None
 
     def improve(self, tolerance: float) -> tuple[bool, str] | None:
         """Improve the motion; return whether the iteration has converged and why it ended, or None."""
         problem = self.problem
         if self.curved and self.bent is None:
-            self.bent = problem.curvature(self.at, self.expansion.A)
+            self.bent, self.age = problem.curvature(self.at, self.expansion.A), 0
         bent = problem.bent(self.at, self.expansion)
         expected = self._back(bent, self.bent) if self.curved else None
         expected = self._back(bent) if expected is None else expected
