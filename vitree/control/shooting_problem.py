@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree._core import scalar
+from vitree._core import scalar, wide
 from vitree.arguments import Keywords, as_numbers, axes_of, entries, of_kind, real, several
 from vitree.control.costs import FrameCost, QuadraticCost
 from vitree.control.frame_costs import FrameCosts
@@ -411,7 +411,15 @@ class ShootingProblem:
         """Return x (steps + 1, 2 nv) from the goal."""
         nv = self.model.nv
         x = np.empty((len(q), 2 * nv))
-        x[:, :nv] = q - self.goal if self.model.nq == nv else self.model.difference(self.goal, q)
+        if self.model.nq == nv:
+            np.subtract(q, self.goal, out=x[:, :nv])
+        elif type(self.model) is Model:
+            # both are configurations, which need no checks
+            d = np.empty((len(q), nv))
+            wide().batch_difference(self.model.core, self.goal, q, d)
+            x[:, :nv] = d
+        else:
+            x[:, :nv] = self.model.difference(self.goal, q)
         np.subtract(p, self.goal_p, out=x[:, nv:])
         return x
 
