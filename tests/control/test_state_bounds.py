@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cart_poles import cart_pole
+from closed_chains import four_bar
+from cranes import crane, raising
 from random_models import chain_flat, random_flat, random_state
 
 import vitree as vt
@@ -138,6 +140,43 @@ def test_bounds_that_nothing_violates_change_nothing():
     wide = {"bounds": {"slide": (-9, 9), "swing": (-np.inf, 9)}, "velocity_bounds": {"slide": (-99, np.inf)}}
     free, found = (optimize_motion(cart_pole(), [0.0, np.pi], **SWING, **more) for more in ({}, wide))
     assert found.success and found.violation == 0.0 and found.cost == pytest.approx(free.cost, rel=1e-6)
+
+
+def test_a_closed_chain_within_bounds():
+    model = four_bar()
+    q0, goal = (vt.satisfy_constraints(model, [angle, 0.1, 0.3]) for angle in (0.5, 0.9))
+    cost = QuadraticCost(goal, Q=0.1, R=[0.02], Q_end=np.r_[20.0, 20, 20, 1, 1, 1])
+    task = {"duration": 0.6, "dt": 0.03, "actuators": ["crank"], "costs": cost, "bounds": {"crank": (0.0, 0.6)}}
+    found, other = (optimize_motion(model, q0, search=search, **task) for search in ("ddp", "transcription"))
+    assert found.success and found.violation <= 1e-6 and found.q[:, 0].max() > 0.599
+    assert other.success and found.cost == pytest.approx(other.cost, rel=1e-6)
+
+
+def test_a_load_on_a_crane_does_not_swing_far():
+    """The place of the trolley is prescribed, and the control; the bounds are on the hinge of the load."""
+    tree = vt.Tree("crane")
+    trolley = tree.world.add(vt.tx("trolley", kinematic=True), vt.body("cart", 5.0))
+    trolley.add(vt.ry("swing"), vt.tz(-1.0), vt.body("load", 2.0))
+    cost = QuadraticCost([1.0, 0.0], goal_u=[1.0], Q=[0, 0, 1e-3, 0], R=[0.02], Q_end=[1e3, 1e3, 1, 1e3])
+    task = {"duration": 2.0, "dt": 0.02, "costs": cost, "actuators": ["trolley"]}
+    free = optimize_motion(tree.compile(), **task)
+    found = optimize_motion(tree.compile(), bounds={"swing": (-0.12, 0.12)}, **task)
+    assert np.abs(free.q[:, 1]).max() > 0.15 and found.success
+    assert 0.1199 < np.abs(found.q[:, 1]).max() <= 0.12 + 1e-6
+    run = vt.simulate(tree.compile(), p0=found.p[0], duration=2.0, dt=0.02,
+                      control=vt.Control(prescribed=found.prescribed))  # fmt: skip
+    np.testing.assert_allclose(run.q, found.q, atol=1e-9)
+
+
+def test_an_arm_on_a_box_that_stands_within_bounds():
+    model, q = crane()
+    given = raising(q)
+    costs = QuadraticCost(**{name: given.pop(name) for name in ("goal", "Q", "R", "Q_end")})
+    found = optimize_motion(model, q, costs=costs, bounds={"shoulder": (-1.0, 0.5)}, **given)
+    assert found.success and found.violation <= 1e-6 and found.q[:, 7].max() > 0.4999
+    assert np.abs(found.trajectory.contacts.slip).max() < 1e-9
+    with pytest.raises(vt.InputError, match="velocity_bounds are not supported with contacts"):
+        optimize_motion(model, q, costs=costs, velocity_bounds={"shoulder": (-1.0, 0.5)}, **given)
 
 
 def test_a_receding_horizon_within_bounds():

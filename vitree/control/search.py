@@ -65,7 +65,7 @@ class MotionSolution:
     cost : float
         In units as the weights say.
     costs : list of float, in units as ``cost``
-        After each iteration; the first is that of the guess.
+        After each iteration; the first is that of the guess. They may rise where gaps close or bounds are being met.
     violation : float [m, rad, m/s or rad/s]
         The largest amount by which a bound on coordinates or velocities is violated.
     gap : float, in units of q and p
