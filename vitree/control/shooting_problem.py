@@ -387,12 +387,12 @@ class ShootingProblem:
     def simulation(self, controls: np.ndarray,
                    law: Callable[..., ArrayLike] | None = None) -> Callable[[], Trajectory]:  # fmt: skip
         """Return a function that simulates the motion, whatever starts and controls the problem gets until then."""
-        moved = Control(prescribed=self.prescribed(controls) if self.model.prescribed_joint_names else None)
+        moved = self.prescribed(controls) if self.model.prescribed_joint_names else None
         start, p0 = self.start
 
         def simulate() -> Trajectory:
-            held = Simulation(self.model, start, p0=p0, dt=self.dt, method=self.method, control=moved, record_every=1,
-                              **self.options)  # fmt: skip
+            held = Simulation(self.model, start, p0=p0, dt=self.dt, method=self.method,
+                              control=Control(prescribed=moved), record_every=1, **self.options)  # fmt: skip
             for k, (torque, inputs) in enumerate(zip(*self.controls.split(controls)[:2], strict=True)):
                 if law is not None:
                     torque[:] = entries(law(self.dt * k, held.q.copy(), held.v.copy()), (self.model.nv,), "control")
@@ -403,7 +403,9 @@ class ShootingProblem:
 
     def turn(self, q: np.ndarray) -> float:
         """Return the largest rotation of a joint in a step [rad]."""
-        return float(np.abs(self.model.difference(q[:-1], q[1:])[:, self.turns]).max(initial=0.0))
+        plain = self.model.nq == self.model.nv
+        d = np.diff(q, axis=0) if plain else self.model.difference(q[:-1], q[1:])
+        return float(np.abs(d[:, self.turns]).max(initial=0.0))
 
     # ---- costs and derivatives --------------------------------------------------------------------------------
 
