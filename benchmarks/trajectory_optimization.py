@@ -27,7 +27,7 @@ import numpy as np
 import peers
 
 import vitree as vt
-from vitree.control import FrameCost, QuadraticCost, Search, ShootingSolution, optimize_motion
+from vitree.control import FrameCost, MotionSolution, QuadraticCost, Search, optimize_motion
 
 ROUNDS = 5
 #: Robots of both programs: [m] where the rotors of the quadrotor are.
@@ -46,7 +46,7 @@ CART_POLE = (
 )
 
 
-def cart_pole(steps: int) -> ShootingSolution:
+def cart_pole(steps: int) -> MotionSolution:
     tree = vt.Tree("cart-pole")
     cart = tree.world.add(vt.ty("slide"), vt.body("cart", 1.0, (0.1, 0.1, 0.1)))
     cart.add(vt.rx("swing"), vt.body("pole", 0.3, (0.01, 0.01, 0.001), com=(0, 0, 0.5)))
@@ -55,14 +55,14 @@ def cart_pole(steps: int) -> ShootingSolution:
     return optimize_motion(tree.compile(), [0.0, np.pi], duration=2.0, dt=dt, costs=cost, actuators=["slide"])
 
 
-def acrobot(steps: int) -> ShootingSolution:
+def acrobot(steps: int) -> MotionSolution:
     model, dt = vt.load_urdf(vt.find_robot("double_pendulum")), 4.0 / steps
     weights = dt * np.array([0.1, 0.1, 0.01, 0.01])
     cost = QuadraticCost([np.pi, 0.0], Q=weights, R=[1e-3 * dt], Q_end=[100, 100, 10, 10])
     return optimize_motion(model, duration=4.0, dt=dt, costs=cost, actuators=["hinge2"], limits=20.0)
 
 
-def panda(steps: int) -> ShootingSolution:
+def panda(steps: int) -> MotionSolution:
     model, dt = vt.load_urdf(vt.find_robot("panda"), mimic="independent"), 1.0 / steps
     start = np.array([0.0, -0.6, 0.0, -2.2, 0.0, 1.6, 0.8, 0.02, 0.02])
     hand = "panda_hand_tcp"
@@ -151,7 +151,7 @@ def main() -> None:
         print(peers.machine())
         beside_peer(given.peer)
         return
-    cases: list[tuple[Callable[[int], ShootingSolution], int]]
+    cases: list[tuple[Callable[[int], MotionSolution], int]]
     cases = [(cart_pole, 50)] if smoke else [(cart_pole, 1000), (cart_pole, 100), (acrobot, 400), (panda, 100)]
     print(peers.machine())
     print(f"{'':12s}{'steps':>8s}{'seconds':>10s}{'iterations':>12s}{'us a step':>11s}{'cost':>12s}")

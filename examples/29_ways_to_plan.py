@@ -1,18 +1,15 @@
-"""Two motions, planned by three ways and two methods: a pole on a cart swings up, and a hand goes to a point.
+"""Two motions, planned by four searches and two methods: a pole on a cart swings up, and a hand goes to a point.
 
     python 29_ways_to_plan.py [--save FILE] [--plot FILE] [--view]
 
-iLQR and the projection operator search among forces, the transcription among all states as well. The cost is the same:
-the three agree if they find the same motion. The arm is of example-robot-data (extra `robots`)."""
-
-from importlib.util import find_spec
+DDP and the projection operator search among forces, FDDP and the transcription among all states as well, here from a
+straight line to the goal. The problem is the same: they agree if they find the same motion. The arm is of
+example-robot-data (extra `robots`)."""
 
 import numpy as np
 
 import vitree as vt
 from vitree import control as vc
-
-SOLVER = "ipopt" if find_spec("ipyopt") else "scipy"  # extra `control`; the latter takes longer
 
 
 def problems():
@@ -28,19 +25,17 @@ def problems():
 def main() -> vt.Trajectory:
     for model, start, goal, time, dt, motors, effort, end, places in problems():
         for method in ("linear-time", "midpoint"):
-            Q, hold = np.full(2 * model.nv, 0.1 * dt), -model.passive_force(start)
-            R, Q_end = np.full(len(motors or hold), dt * effort), np.repeat([end, 10.0], model.nv)
+            Q, hold = np.full(2 * model.nv, 0.1 * dt), None if motors else -model.passive_force(start)
+            R, Q_end = np.full(len(motors or model.v_names), dt * effort), np.repeat([end, 10.0], model.nv)
             costs = [vc.FrameCost(frame, at, weight_end=w) for frame, at, w in places]
             how = dict(duration=time, dt=dt, costs=[vc.QuadraticCost(goal, Q=Q, R=R, Q_end=Q_end), *costs],
                        actuators=motors, method=method, control=hold)  # fmt: skip
-            plans = {x: vc.optimize_motion(model, start, search=x, **how) for x in ("ilqr", "projection-newton")}
-            aims = [vc.PositionCost(frame, at, weight_end=w) for frame, at, w in places]
-            aims += [vc.PostureCost(goal, 0.1, end), vc.MomentumCost(0.1, 10.0), vc.TorqueCost(effort)]
-            whole = vc.MotionProblem(model, steps=round(time / dt), dt=dt, start=start, actuators=motors, method=method,
-                                     cost=aims, guess=plans["ilqr"].trajectory.q)  # fmt: skip
-            for name, plan in (plans | {"transcription": vc.solve(whole, SOLVER)}).items():
-                print(f"{model.name:15s} {method:12s} {name:17s} cost {plan.cost:.8f} in {plan.seconds:5.2f} s")
-    return plans["projection-newton"].trajectory
+            line = model.integrate(np.tile(start, (round(time / dt) + 1, 1)),
+                                   np.linspace(0, 1, round(time / dt) + 1)[:, None] * model.difference(start, goal))
+            for search, guess in (("ddp", None), ("fddp", line), ("projection", None), ("transcription", line)):
+                plan = vc.optimize_motion(model, start, search=search, states=guess, **how)
+                print(f"{model.name:15s} {method:12s} {search:13s} cost {plan.cost:.8f} in {plan.seconds:5.2f} s")
+    return plan.trajectory
 
 
 if __name__ == "__main__":

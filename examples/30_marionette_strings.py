@@ -1,4 +1,4 @@
-"""The marionette again: iLQR and the projection operator choose the lengths of its strings.
+"""The marionette again: DDP and the projection operator choose the lengths of its strings.
 
     python 30_marionette_strings.py [--save FILE] [--plot FILE] [--view]
 
@@ -27,12 +27,12 @@ def main() -> vt.Trajectory:
     Q = np.r_[np.full(6, 30 * DT), np.zeros(model.nv - 6), np.full(model.nv, 0.03)]
     rest = QuadraticCost(start, Q=Q, R=np.full(len(hooks), 1e-3), goal_u=lengths)
     how = {"duration": DT * STEPS, "dt": DT, "costs": [rest, *hands], "actuators": model.prescribed_joint_names}
-    for search in ("projection-newton", "ilqr"):
+    for search in ("projection", "ddp"):
         for method in ("linear-time", "midpoint"):
             plan = optimize_motion(model, start, search=search, method=method, **how)
             off = [np.abs(model.frame_pose(hand.frame, plan.trajectory.q)[:, 2, 3] - hand.point[:, 2]).max()
                    for hand in hands]  # fmt: skip
-            print(f"{search:17s} {method:11s} cost {plan.cost:.4f} in {plan.seconds:.1f} s, hands within "
+            print(f"{search:10s} {method:11s} cost {plan.cost:.4f} in {plan.seconds:.1f} s, hands within "
                   f"{1e3 * max(off):.0f} mm of their heights: {plan.message}")  # fmt: skip
     run = vt.simulate(model, start, p0=plan.trajectory.p[0], duration=DT * STEPS, dt=DT, method="midpoint",
                       control=vt.Control(prescribed=plan.prescribed))  # fmt: skip

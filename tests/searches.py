@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import vitree as vt
-from vitree.control import ProjectionNewton, QuadraticCost, ShootingSolution, optimize_motion
+from vitree.control import MotionSolution, ProjectionNewton, QuadraticCost, optimize_motion
 from vitree.control.shooting_problem import ShootingProblem, guess_parts
 
 COST = "goal", "Q", "R", "Q_end", "goal_p", "goal_u"
@@ -20,13 +20,13 @@ def sorted_out(task: dict[str, Any]) -> dict[str, Any]:
     return {"costs": [quadratic, *task.get("frames", ())], "control": control, **rest}
 
 
-def ilqr(model: vt.Model, q0=None, v0=None, **task) -> ShootingSolution:
+def ddp(model: vt.Model, q0=None, v0=None, **task) -> MotionSolution:
     return optimize_motion(model, q0, v0, **sorted_out(task))
 
 
-def projection_newton(model: vt.Model, q0=None, v0=None, **task) -> ShootingSolution:
+def projection(model: vt.Model, q0=None, v0=None, **task) -> MotionSolution:
     given = {name: task.pop(name) for name in ("direction", "feedback") if name in task}
-    search = ProjectionNewton(**given) if given else "projection-newton"
+    search = ProjectionNewton(**given) if given else "projection"
     return optimize_motion(model, q0, v0, search=search, **sorted_out(task))
 
 

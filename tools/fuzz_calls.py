@@ -60,7 +60,7 @@ LEFT_OUT = {
 #: which the library makes. Wrong arguments may raise exceptions of NumPy there; they may not crash, hang or change what
 #: is given.
 UNCHECKED = ("Integrator", "Dynamics", "Force", "Potential", "Constraint", "Identification", "Rollout", "Linearization",
-             "Gradient", "Regulator", "ShootingSolution", "MotionPlan", "PhaseInterval", "MujocoRobot", "IkSolution",
+             "Gradient", "Regulator", "MotionSolution", "MotionPlan", "PhaseInterval", "MujocoRobot", "IkSolution",
              "BodyForces", "BaseParameters", "Excitation")  # fmt: skip
 #: The same of methods of other classes, by their names.
 UNCHECKED_METHODS = {

@@ -27,10 +27,10 @@ def problem(rng, steps, n, m, bounded=False, bent=False):
     return A, B, *cost, 0.2, curvature, rng.normal(size=(m, n // 2)) if bent else None, bounds
 
 
-def outcome(given, costates=None):
+def outcome(given, costates=None, gaps=None):
     steps, n, m = given[1].shape
     k, K, P = np.empty((steps, m)), np.empty((steps, m, n)), np.empty((steps + 1, n, n))
-    return CORE.riccati_pass(*given, k, K, P, costates), k, K, P
+    return CORE.riccati_pass(*given, k, K, P, costates, gaps), k, K, P
 
 
 @pytest.mark.parametrize("bent", [False, True])
@@ -41,7 +41,8 @@ def test_the_pass_is_that_of_the_oracle(bounded, bent):
     for n, m in ((2, 1), (4, 1), (4, 2), (6, 3), (14, 4)):
         given = problem(rng, 7, n, m, bounded, bent)
         costates = rng.normal(size=(8, n)) if bent and n == 6 else None
-        found, expected = outcome(given, costates), reference.riccati_pass(*given, costates)
+        gaps = rng.normal(size=(7, n)) if m > 1 else None
+        found, expected = outcome(given, costates, gaps), reference.riccati_pass(*given, costates, gaps)
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-9 * np.abs(np.array(other)).max())
         if bounded:
@@ -55,23 +56,23 @@ def test_what_is_promised_is_what_the_quadratic_gains():
     rng = np.random.default_rng(1)
     A, B, gx, W, gu, R, _, *none = given = problem(rng, 5, 4, 2)
     given = (A, B, gx, W, gu, R, 0.0, *none)
-    (linear, square), k, K, P = outcome(given)
+    for gaps in (np.zeros((5, 4)), rng.normal(size=(5, 4))):
+        (linear, square), k, K, P = outcome(given, None, gaps)
 
-    def cost(forces):
-        x, total = np.zeros(4), 0.0
-        for i, u in enumerate(forces):
-            total += gx[i] @ x + 0.5 * x @ W[i] @ x + gu[i] @ u + 0.5 * u @ R @ u
-            x = A[i] @ x + B[i] @ u
-        return total + gx[-1] @ x + 0.5 * x @ W[-1] @ x
+        def cost(forces, gaps=gaps):
+            x, total = np.zeros(4), 0.0
+            for i, u in enumerate(forces):
+                total += gx[i] @ x + 0.5 * x @ W[i] @ x + gu[i] @ u + 0.5 * u @ R @ u
+                x = A[i] @ x + B[i] @ u + gaps[i]
+            return total + gx[-1] @ x + 0.5 * x @ W[-1] @ x
 
-    x, best = np.zeros(4), []
-    for i in range(5):
-        best.append(k[i] + K[i] @ x)
-        x = A[i] @ x + B[i] @ best[-1]
-    np.testing.assert_allclose(cost(best), linear + square, rtol=1e-10)
-    np.testing.assert_allclose(P, np.swapaxes(P, 1, 2), atol=0)
-    for _ in range(20):
-        assert cost(np.array(best) + 0.1 * rng.normal(size=(5, 2))) > cost(best)
+        x, best = np.empty((6, 4)), np.empty((5, 2))
+        CORE.linear_motion(A, B, k, K, x, best, gaps)
+        if not gaps.any():
+            np.testing.assert_allclose(cost(best), linear + square, rtol=1e-10)
+        np.testing.assert_allclose(P, np.swapaxes(P, 1, 2), atol=0)
+        for _ in range(20):
+            assert cost(best + 0.1 * rng.normal(size=(5, 2))) > cost(best)
 
 
 def test_linear_motions_and_costates_are_those_of_the_dynamics():
@@ -79,10 +80,12 @@ def test_linear_motions_and_costates_are_those_of_the_dynamics():
     A, B, gx, _, gu, *_ = problem(rng, 5, 4, 2)
     k, K = rng.normal(size=(5, 2)), rng.normal(size=(5, 2, 4))
     x, u, slopes = np.empty((6, 4)), np.empty((5, 2)), np.empty((6, 4))
-    CORE.linear_motion(A, B, k, K, x, u)
-    assert not x[0].any()
-    np.testing.assert_allclose(u, k + np.einsum("kij,kj->ki", K, x[:-1]))
-    np.testing.assert_allclose(x[1:], np.einsum("kij,kj->ki", A, x[:-1]) + np.einsum("kij,kj->ki", B, u))
+    for gaps in (None, rng.normal(size=(5, 4))):
+        CORE.linear_motion(A, B, k, K, x, u, gaps)
+        assert not x[0].any()
+        np.testing.assert_allclose(u, k + np.einsum("kij,kj->ki", K, x[:-1]))
+        steps = np.einsum("kij,kj->ki", A, x[:-1]) + np.einsum("kij,kj->ki", B, u)
+        np.testing.assert_allclose(x[1:], steps + (0.0 if gaps is None else gaps))
     CORE.costates_of(A, B, K, gx, gu, slopes)
 
     def cost(i, x):
@@ -107,6 +110,8 @@ def test_a_cost_that_is_not_convex_is_told():
 
 def test_arrays_of_other_shapes_are_told():
     given = problem(np.random.default_rng(3), 4, 4, 2, True, True)
+    with pytest.raises(ValueError, match="is needed"):
+        outcome(given, gaps=np.zeros((5, 4)))
     for k in (0, 2, 3, 4, 5, 7, 8):
         wrong = list(given)
         wrong[k] = np.ascontiguousarray(wrong[k][:-1])

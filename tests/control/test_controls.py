@@ -8,10 +8,10 @@ from cart_poles import cart_pole
 from closed_chains import four_bar
 from random_models import random_flat, random_state
 from scipy.optimize import minimize
-from searches import ilqr, projection_newton, shooting_problem
+from searches import ddp, projection, shooting_problem
 
 import vitree as vt
-from vitree.control.shooting import Descent, ProjectionNewton
+from vitree.control.projection import Descent, ProjectionNewton
 
 METHODS = ["linear-time", "midpoint"]
 
@@ -100,7 +100,7 @@ def controls_of(model, found, names):
 @pytest.mark.parametrize("name", CASES)
 def test_the_optimum_is_that_of_a_general_solver(name, method):
     model, q0, task = case(name)
-    found = ilqr(model, q0, **task, method=method, tolerance=1e-12)
+    found = ddp(model, q0, **task, method=method, tolerance=1e-12)
     assert found.success
     start = found.trajectory.q[0], found.trajectory.p[0]
     acts = task["actuators"]
@@ -120,7 +120,7 @@ def test_the_optimum_is_that_of_a_general_solver(name, method):
     other = minimize(cost_of, first.ravel(), method="BFGS", options={"gtol": 1e-5})
     np.testing.assert_allclose(found.cost, other.fun, rtol=1e-6)
     np.testing.assert_allclose(best.ravel(), other.x, atol=1e-2 * np.abs(other.x).max())
-    also = projection_newton(model, q0, **task, method=method, tolerance=1e-12)
+    also = projection(model, q0, **task, method=method, tolerance=1e-12)
     assert also.success
     np.testing.assert_allclose(also.cost, found.cost, rtol=1e-8)
 
@@ -166,7 +166,7 @@ def test_newtons_direction_is_that_of_motions_with_constraints_and_prescribed_co
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("search", [ilqr, projection_newton])
+@pytest.mark.parametrize("search", [ddp, projection])
 def test_a_motion_that_is_wanted_is_found(search, method):
     """The motion under some torque, on every kind of joint, costs nothing: both searches return to it."""
     rng = np.random.default_rng(0)
@@ -190,7 +190,7 @@ def test_what_was_found_is_simulated_again():
     # the momenta of trolley and winch are those of their rates
     task = {"duration": 2.0, "dt": 0.02, "Q": [0, 0, 0, 1e-3, 0, 1e-2], "R": [0.01, 0.01]}
     task["Q_end"] = [1e3, 1e3, 1e3, 1.0, 1e3, 1.0]
-    found = ilqr(model, [0.0, 0.0, -1.0], goal=goal, goal_u=[1.0, -0.8], actuators=["trolley", "winch"], **task)
+    found = ddp(model, [0.0, 0.0, -1.0], goal=goal, goal_u=[1.0, -0.8], actuators=["trolley", "winch"], **task)
     assert found.success
     assert found.regulator is None
     assert np.abs(found.trajectory.q[-1] - goal).max() < 0.05
@@ -198,7 +198,7 @@ def test_what_was_found_is_simulated_again():
                       control=vt.Control(prescribed=found.prescribed))  # fmt: skip
     np.testing.assert_allclose(run.q, found.trajectory.q, atol=1e-9)
     arm = servos()
-    found = ilqr(arm, [0.1, -0.2], duration=1.0, dt=0.02, goal=[0.5, 0.3], Q=0.1, R=1e-3, actuators=["to", "and"])
+    found = ddp(arm, [0.1, -0.2], duration=1.0, dt=0.02, goal=[0.5, 0.3], Q=0.1, R=1e-3, actuators=["to", "and"])
     run = vt.simulate(arm, [0.1, -0.2], duration=1.0, dt=0.02, control=vt.Control(inputs=found.inputs))
     np.testing.assert_allclose(run.q, found.trajectory.q, atol=1e-9)
     assert found.inputs.shape == (50, 2)
@@ -209,9 +209,9 @@ def test_what_was_found_is_simulated_again():
 def test_controls_stay_between_their_limits():
     arm = servos()
     task = {"duration": 1.0, "dt": 0.05, "goal": [0.5, 0.3], "Q": 1.0, "R": 1e-3, "actuators": ["to", "elbow"]}
-    free = ilqr(arm, [0.1, -0.2], **task)
+    free = ddp(arm, [0.1, -0.2], **task)
     assert free.inputs[:, 0].min() < 0.1 < 0.3 < free.inputs[:, 0].max()
-    held = ilqr(arm, [0.1, -0.2], limits=[(0.1, 0.3), (-np.inf, np.inf)], inputs={"to": 0.2}, **task)
+    held = ddp(arm, [0.1, -0.2], limits=[(0.1, 0.3), (-np.inf, np.inf)], inputs={"to": 0.2}, **task)
     assert held.success
     assert held.inputs[:, 0].min() == 0.1
     assert held.inputs[:, 0].max() == 0.3
@@ -224,7 +224,7 @@ def test_what_is_not_searched_acts_as_it_is_given():
     model = crane()
     t = 0.02 * np.arange(51)
     moves = {"trolley": 0.3 * t**2 * (3 - 2 * t)}
-    found = ilqr(model, [0.0, 0.0, -1.0], duration=1.0, dt=0.02, goal=[0.3, 0.0, -1.0], R=1e-3,
+    found = ddp(model, [0.0, 0.0, -1.0], duration=1.0, dt=0.02, goal=[0.3, 0.0, -1.0], R=1e-3,
                  Q=[0, 10, 0, 0, 0, 0], actuators=["swing"], prescribed=moves)  # fmt: skip
     np.testing.assert_array_equal(found.prescribed["trolley"], moves["trolley"])
     np.testing.assert_array_equal(found.prescribed["winch"], np.full(51, -1.0))
@@ -244,8 +244,8 @@ def test_what_is_not_searched_acts_as_it_is_given():
 )  # fmt: skip
 def test_wrong_arguments_are_told(wrong, text):
     task = {"duration": 2.0, "dt": 0.04, "goal": [0.0, 0.0], "Q": 1.0, "R": 1.0, "actuators": ["slide"]}
-    for search in (ilqr, projection_newton):
-        if "limits" in wrong and search is projection_newton:
+    for search in (ddp, projection):
+        if "limits" in wrong and search is projection:
             continue
         with pytest.raises(vt.VitreeError, match=text):
             search(cart_pole(), [0.0, np.pi], **{**task, **wrong})
@@ -257,4 +257,4 @@ def test_a_name_of_two_things_is_refused():
     tree.load(vt.JointForce("turn", "turn"))
     task = {"duration": 0.1, "dt": 0.01, "goal": [0.5], "Q": 1.0, "R": 1.0}
     with pytest.raises(vt.InputError, match="a joint and an input"):
-        ilqr(tree.compile(), actuators=["turn"], **task)
+        ddp(tree.compile(), actuators=["turn"], **task)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from cart_poles import cart_pole
 from random_models import chain_flat, random_flat, random_state
-from searches import ilqr, projection_newton, shooting_problem
+from searches import ddp, projection, shooting_problem
 
 import vitree as vt
-from vitree.control.shooting import Descent, ProjectionNewton
+from vitree.control.projection import Descent, ProjectionNewton
 
 START = [0.5, -0.4, 0.2], [0.2, 0.0, 0.1]
 TASK = {"duration": 0.6, "dt": 0.03, "goal": [0.3, 0.2, 0.1], "Q": 0.1, "R": [0.02, 0.03],
@@ -58,10 +58,10 @@ def test_the_quadratic_is_that_of_motions_along_the_curve():
 
 def test_all_ways_lead_to_the_optimum():
     model, task = chain()
-    best = ilqr(model, *START, **task, tolerance=1e-12)
+    best = ddp(model, *START, **task, tolerance=1e-12)
     counts = {}
     for direction, tolerance in (("newton", 1e-12), ("quasi-newton", 1e-12), ("steepest", 1e-4)):
-        found = projection_newton(model, *START, **task, direction=direction, tolerance=tolerance, max_iterations=2000)
+        found = projection(model, *START, **task, direction=direction, tolerance=tolerance, max_iterations=2000)
         assert found.success
         assert all(b < a for a, b in zip(found.costs, found.costs[1:], strict=False))
         np.testing.assert_allclose(found.cost, best.cost, rtol=max(1e-9, 10 * tolerance))
@@ -74,7 +74,7 @@ def test_a_pole_swings_up_and_its_regulator_holds_the_motion():
     task = {"duration": 2.0, "dt": 0.04, "goal": [0.0, 0.0], "Q": np.r_[1, 1, 0.1, 0.1] * 4e-4, "R": [4e-4],
             "Q_end": [10, 10, 1, 1], "actuators": ["slide"]}  # fmt: skip
     weights = np.full(4, 1.0), [1e-2]
-    found = projection_newton(model, [0.0, np.pi], **task, feedback=weights)
+    found = projection(model, [0.0, np.pi], **task, feedback=weights)
     assert found.success
     assert np.abs(found.trajectory.q[-1]).max() < 0.1
     along = found.trajectory.linearize()
@@ -90,7 +90,7 @@ def test_what_was_found_is_kept_when_the_keyboard_interrupts():
     def stop(iteration, cost):
         raise KeyboardInterrupt
 
-    found = projection_newton(model, *START, **task, progress=stop)
+    found = projection(model, *START, **task, progress=stop)
     assert "keyboard" in found.message
     assert found.cost == min(found.costs)
     assert len(found.costs) == 2
@@ -100,9 +100,9 @@ def test_what_was_found_is_kept_when_the_keyboard_interrupts():
     ("wrong", "text"),
     [({"direction": "up"}, "newton"), ({"feedback": 3}, "feedback"), ({"feedback": (1.0, [0.0, 1.0])}, "positive"),
      ({"R": [0.0, 1.0]}, "R must be positive"), ({"tolerance": -1.0}, "tolerance"),
-     ({"limits": 3.0}, "ilqr")],
+     ({"limits": 3.0}, "ddp")],
 )  # fmt: skip
 def test_wrong_arguments_are_told(wrong, text):
     model, task = chain()
     with pytest.raises(vt.VitreeError, match=text):
-        projection_newton(model, *START, **{**task, **wrong})
+        projection(model, *START, **{**task, **wrong})

@@ -11,7 +11,7 @@ import pytest
 from cart_poles import cart_pole
 from closed_chains import closed_chain
 from random_models import random_flat
-from searches import ilqr
+from searches import ddp
 
 import vitree as vt
 import vitree.control as vc
@@ -92,11 +92,11 @@ def repeated(plan, **options):
 
 
 @pytest.mark.parametrize(("solver", "method"), [("scipy", "linear-time"), (BEST, "linear-time"), (BEST, "midpoint")])
-def test_a_swing_up_is_the_optimum_of_ilqr(method, solver):
+def test_a_swing_up_is_the_optimum_of_ddp(method, solver):
     model, dt = cart_pole(), 0.04
     weights = {"duration": 2.0, "dt": dt, "goal": [0.0, 0.0], "Q": np.r_[1, 1, 0.1, 0.1] * 4e-4, "R": [4e-4],
                "Q_end": [10, 10, 1, 1], "actuators": ["slide"]}  # fmt: skip
-    other = ilqr(model, [0.0, np.pi], method=method, tolerance=1e-12, **weights)
+    other = ddp(model, [0.0, np.pi], method=method, tolerance=1e-12, **weights)
     cost = [vc.PostureCost([0, 0], 4e-4 / dt, 10.0), vc.MomentumCost(4e-5 / dt, 1.0), vc.TorqueCost(4e-4 / dt)]
     asked = {"steps": 50, "dt": dt, "start": [0.0, np.pi], "actuators": ["slide"], "method": method}
     problem = vc.MotionProblem(model, cost=cost, **asked)

@@ -296,8 +296,8 @@ def one_foot(run, text):
 
 
 def ways_to_plan(run, text):
-    """The three ways agree on the least cost, for both robots by both methods; the hand is where it is to be."""
-    costs = np.array([float(cost) for cost in re.findall(r"cost (\S+)", text)]).reshape(4, 3)
+    """The four searches agree on the least cost, for both robots by both methods; the hand is where it is to be."""
+    costs = np.array([float(cost) for cost in re.findall(r"cost (\S+)", text)]).reshape(4, 4)
     assert (np.ptp(costs, axis=1) < 1e-6 * costs.min(axis=1)).all()
     assert np.linalg.norm(run.system.frame_pose("panda_hand_tcp", run.q[-1])[:3, 3] - [0.3, 0.3, 0.3]) < 0.01
 

@@ -11,7 +11,7 @@ from linearised_models import ALL, COMPOSED, IDS, METHODS, carried_model, loaded
 from loaded_models import conservative_loads, constrained_tree, driving_loads, random_tree
 from random_models import chain_flat, random_flat, random_state, with_rotors
 from reference_cases import linearised_cases
-from searches import ilqr
+from searches import ddp
 from step_differences import central, one_step
 
 import vitree as vt
@@ -375,7 +375,7 @@ def test_what_compositions_do_not_know_is_told():
     with pytest.raises(vt.InputError, match=r"prescribed motions are arrays|cannot be taken again"):
         vt.simulate(moved, start, control=vt.Control(prescribed=bent), **given).linearize()
     with pytest.raises(vt.InputError, match="order=4 is not linearized here"):
-        ilqr(model, duration=0.1, dt=0.01, goal=q, Q=1.0, R=1.0, order=4)
+        ddp(model, duration=0.1, dt=0.01, goal=q, Q=1.0, R=1.0, order=4)
     with pytest.raises(vt.InputError, match="no steps"):
         vt.Simulation(model, q, dt=0.01, order=4, record_every=1).trajectory.linearize()
     flat, q, v = random_tree(2, nbody=6)

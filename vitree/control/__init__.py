@@ -17,8 +17,9 @@ from vitree.control.costs import (
 )
 from vitree.control.dynamics import CarDynamics, Dynamics, RigidDynamics, dynamics_of
 from vitree.control.lqr import Regulator, lqr, tvlqr
+from vitree.control.projection import ProjectionNewton
 from vitree.control.robots import MotionPlan, MotionProblem
-from vitree.control.shooting import ProjectionNewton, Search, ShootingSolution, optimize_motion
+from vitree.control.search import MotionSolution, Search, optimize_motion
 from vitree.control.solvers import TranscriptionSolution, solve
 from vitree.control.task_kinematics import DistanceLimit, IkSolution, Tasks, solve_ik
 from vitree.control.tasks import (
@@ -32,6 +33,7 @@ from vitree.control.tasks import (
     PositionTask,
     PostureTask,
 )
+from vitree.control.transcribed import Transcription
 from vitree.control.transcription import TranscriptionProblem
 from vitree.control.vehicles import (
     BoxObstacle,
@@ -66,6 +68,7 @@ __all__ = [
     "MomentumCost",
     "MotionPlan",
     "MotionProblem",
+    "MotionSolution",
     "OrientationTask",
     "PathConstraint",
     "PhaseInterval",
@@ -81,13 +84,13 @@ __all__ = [
     "RigidDynamics",
     "RunningCost",
     "Search",
-    "ShootingSolution",
     "SphereObstacle",
     "SupportContact",
     "Tasks",
     "TensionCost",
     "TimeCost",
     "TorqueCost",
+    "Transcription",
     "TranscriptionProblem",
     "TranscriptionSolution",
     "VelocityCost",

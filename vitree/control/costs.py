@@ -13,12 +13,12 @@ from vitree.arguments import axes_of, entries, real
 from vitree.errors import InputError
 from vitree.spatial.rotations import proper_rotation
 
-# ---- shooting ---------------------------------------------------------------------------------------------
+# ---- sums over steps --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class QuadraticCost:
-    """The cost sum of x^T Q x + u^T R u over the steps, plus x^T Q_end x at the end, of :func:`optimize_motion`.
+    """The cost sum of x^T Q x + u^T R u over the steps, plus x^T Q_end x at the end.
 
     x = (d, p - goal_p) has the displacement d = ``model.difference(goal, q)`` from the goal, and the momenta. u are the
     controls of the actuators less ``goal_u``.
@@ -44,7 +44,7 @@ class QuadraticCost:
     Anderson & Moore 1990, "Optimal control: linear quadratic methods".
     """
 
-    applies_to: ClassVar[str] = "optimize_motion"
+    applies_to: ClassVar[str] = "optimize_motion and MotionProblem"
 
     goal: ArrayLike | None = None
     _: KW_ONLY
@@ -57,7 +57,7 @@ class QuadraticCost:
 
 @dataclass(frozen=True, eq=False)
 class FrameCost:
-    """The cost weight |x - point|^2 + turn_weight |r|^2 of the pose of a frame, for :func:`optimize_motion`.
+    """The cost weight |x - point|^2 + turn_weight |r|^2 of the pose of a frame.
 
     x is the position of the frame's origin, and r the rotation vector from ``rotation`` to the frame's axes. The cost
     is summed over the starts of all steps; the weights ``..._end`` apply at the end of the motion.
@@ -82,7 +82,7 @@ class FrameCost:
         If ``rotation`` is no rotation matrix.
     """
 
-    applies_to: ClassVar[str] = "optimize_motion"
+    applies_to: ClassVar[str] = "optimize_motion and MotionProblem"
 
     frame: str
     point: ArrayLike | None = None
@@ -111,7 +111,7 @@ class FrameCost:
             object.__setattr__(self, "rotation", proper_rotation(self.rotation, f'the target of "{self.frame}"'))
 
 
-# ---- transcription ----------------------------------------------------------------------------------------
+# ---- integrals over time ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
@@ -23,17 +24,21 @@ from vitree.control.contacts import (
 )
 from vitree.control.costs import (
     EffortCost,
+    FrameCost,
     MomentumCost,
     PositionCost,
     PostureCost,
+    QuadraticCost,
     TensionCost,
     TimeCost,
     TorqueCost,
     VelocityCost,
 )
-from vitree.control.lqr import actuated, limits_of, rows_of
+from vitree.control.frame_costs import frame_weights, pose_error_slopes, pose_errors
+from vitree.control.lqr import actuated, limits_of, rows_of, weights
 from vitree.control.momenta import Entries, Momenta
 from vitree.control.program import Block, Equations, Linear, Term, quiet
+from vitree.control.state_bounds import Bounds, bounds_by_name, require_velocities, velocity_slopes
 from vitree.control.transcription import (
     Deviation,
     Horizon,
@@ -48,7 +53,10 @@ from vitree.model.model import Model
 from vitree.run.controller import Controller
 from vitree.run.linearization import integrator_of
 
-Cost = EffortCost | TorqueCost | VelocityCost | TimeCost | PostureCost | PositionCost | MomentumCost | TensionCost
+Cost = (
+    EffortCost | TorqueCost | VelocityCost | TimeCost | PostureCost | PositionCost | MomentumCost | TensionCost
+    | QuadraticCost | FrameCost
+)  # fmt: skip
 #: Configuration and velocity of a start or goal: the first alone, or both; None is free.
 State = ArrayLike | tuple[ArrayLike, ArrayLike | None] | None
 
@@ -111,6 +119,14 @@ class MotionPlan:
         return np.asarray(self.model.velocity_from_momentum(self.q, self.p))
 
 
+def _turned(value: Deviation, L: np.ndarray, z: np.ndarray, goal: np.ndarray) -> np.ndarray:
+    return np.asarray(value(z, goal) @ L)
+
+
+def _turned_slopes(slopes: Deviation, L: np.ndarray, z: np.ndarray, goal: np.ndarray) -> np.ndarray:
+    return np.asarray(L.T @ slopes(z, goal))
+
+
 class MotionProblem(TranscriptionProblem[MotionPlan]):
     """Find a motion of a robot at least cost, with all nodes as unknowns at once.
 
@@ -138,10 +154,13 @@ class MotionProblem(TranscriptionProblem[MotionPlan]):
         Of the last node.
     cost : str, cost, or sequence of them
         "torque", "effort", "time", :class:`TorqueCost`, :class:`EffortCost`, :class:`TimeCost`, :class:`VelocityCost`,
-        :class:`PostureCost`, :class:`PositionCost`, :class:`MomentumCost`, :class:`TensionCost`; the problem minimises
-        their sum.
+        :class:`PostureCost`, :class:`PositionCost`, :class:`MomentumCost`, :class:`TensionCost`,
+        :class:`QuadraticCost`, :class:`FrameCost`; the problem minimises their sum.
     bounds : mapping of str to (float, float) [m or rad]
         Least and greatest value of coordinates, by their names.
+    velocity_bounds : mapping of str to (float, float) [m/s or rad/s]
+        Least and greatest velocity M(q)^-1 p at all nodes but the first, by names of ``model.v_names``; of models
+        without constraints.
     limits : float, (m,) or (m, 2) array, optional [N or N m]
         The largest absolute force of each actuator, or its smallest and largest force.
     actuators : sequence of str, optional
@@ -188,7 +207,8 @@ class MotionProblem(TranscriptionProblem[MotionPlan]):
     """
 
     ipopt = MappingProxyType({"mu_strategy": "adaptive"})
-    _takes = (*TranscriptionProblem._takes, PostureCost, PositionCost, MomentumCost, TensionCost)
+    _takes = (*TranscriptionProblem._takes, PostureCost, PositionCost, MomentumCost, TensionCost, QuadraticCost,
+              FrameCost)  # fmt: skip
     _plan = MotionPlan
 
     @quiet
@@ -202,7 +222,8 @@ class MotionProblem(TranscriptionProblem[MotionPlan]):
         start: State = None,
         goal: State = None,
         cost: str | Cost | Sequence[str | Cost] = "torque",
-        bounds: Mapping[str, tuple[float, float]] | None = None,
+        bounds: Bounds = None,
+        velocity_bounds: Bounds = None,
         limits: ArrayLike | None = None,
         actuators: Sequence[str] | None = None,
         phases: Sequence[ContactPhase] = (),
@@ -243,6 +264,11 @@ class MotionProblem(TranscriptionProblem[MotionPlan]):
         self._acts = acts = np.zeros(0, dtype=int) if none else actuated(model, actuators)
         self._names, self._trim = (model.q_names, model.v_names, [model.v_names[k] for k in acts]), np.zeros(len(acts))
         self._limits, self._periodic = limits, periodic
+        self._rates = bounds_by_name(velocity_bounds, model.v_names, "velocity_bounds", "velocity")
+        if self._rates:
+            if phases or strings:
+                raise InputError("velocity_bounds", velocity_bounds, "are not supported with phases or strings")
+            require_velocities(model)
         self._entries = Entries(model)
         self._strings = {
             name: String(self._entries, name, entries(hook, (3,), f'the hook of "{name}"'))
@@ -368,6 +394,7 @@ class MotionProblem(TranscriptionProblem[MotionPlan]):
         self._add_strings(equations)
         self._add_constraints(equations)
         self._add_periodic(equations)
+        self._add_rates(equations)
 
     def _add_steps(self, equations: Equations) -> None:
         """Add the discrete Euler-Lagrange equations; an impulse at the goal brings the momentum to that of the goal."""
@@ -535,6 +562,28 @@ class MotionProblem(TranscriptionProblem[MotionPlan]):
         equations.add("constraints", lambda q: rows_of(q)[0], at.q[nodes], first=int(nodes[0]),
                       gradient=lambda q: own.by_entries(rows_of(q)[1], q))  # fmt: skip
 
+    def _add_rates(self, equations: Equations) -> None:
+        """Keep velocities between their bounds at all nodes but the first."""
+        at, model, own, nq = self._variables, self.model, self._entries, self.model.nq
+        if not self._rates:
+            return
+        which = list(self._rates)
+
+        def value(z: np.ndarray) -> np.ndarray:
+            rows = z.reshape(-1, z.shape[-1])
+            v = model.velocity_from_momentum(own.unit(rows[:, :nq]), np.ascontiguousarray(rows[:, nq:]))
+            return v[:, which].reshape(*z.shape[:-1], -1)
+
+        def slopes(z: np.ndarray) -> np.ndarray:
+            rows = z.reshape(-1, z.shape[-1])
+            _, by_q, by_p = velocity_slopes(model, own.unit(rows[:, :nq]), np.ascontiguousarray(rows[:, nq:]))
+            by = np.concatenate([own.by_entries(by_q[:, which], rows[:, :nq]), by_p[:, which]], axis=-1)
+            return by.reshape(*z.shape[:-1], *by.shape[1:])
+
+        index, N = np.concatenate([at.q[1:], at["p"][1:]], axis=1), self.steps
+        rows = equations.rows("velocity", (N, len(which)), np.tile(np.array([*self._rates.values()]).T, N), 1)
+        equations.terms.append(Term("velocity", value, index, rows, slopes))
+
     def _add_periodic(self, equations: Equations) -> None:
         """Add the equality of coordinates and momenta at both ends."""
         at, model = self._variables, self.model
@@ -583,6 +632,10 @@ class MotionProblem(TranscriptionProblem[MotionPlan]):
             desired = rows_of(cost.point, N + 1, 3, name)
             return self._at_nodes(name, cost, 3, at.q, lambda q, goal: point.place(q) - goal,
                                   lambda q, goal: point.place_slopes(q), desired)  # fmt: skip
+        if isinstance(cost, FrameCost):
+            return self._frame_cost(cost)
+        if isinstance(cost, QuadraticCost):
+            return self._quadratic_cost(cost)
         if isinstance(cost, MomentumCost):
             return self._at_nodes("the momentum", cost, model.nv, at["p"])
         assert isinstance(cost, PostureCost)
@@ -596,6 +649,63 @@ class MotionProblem(TranscriptionProblem[MotionPlan]):
             return own.by_entries(own.difference_slopes(off(q, goal)), q)
 
         return self._at_nodes("the posture", cost, model.nv, at.q, off, off_slopes, desired)
+
+    def _frame_cost(self, cost: FrameCost) -> list[Term]:
+        own, model, N = self._entries, self.model, self.steps
+        point = np.zeros((N + 1, 3))
+        if cost.point is not None:
+            point = rows_of(cost.point, N + 1, 3, f'the point of "{cost.frame}"')
+
+        def errors(q: np.ndarray, goal: np.ndarray) -> np.ndarray:
+            return pose_errors(cost, model.frame_pose(cost.frame, own.unit(q)), goal)
+
+        def slopes(q: np.ndarray, goal: np.ndarray) -> np.ndarray:
+            unit = own.unit(q)
+            poses, J = model.frame_pose(cost.frame, unit), model.frame_jacobian(cost.frame, unit)
+            return own.by_entries(pose_error_slopes(cost, pose_errors(cost, poses, goal), poses, J), q)
+
+        name, found = f'the pose of "{cost.frame}"', []
+        for weight, nodes in zip(frame_weights(cost), (slice(0, N), slice(N, None)), strict=True):
+            found += self._squares(name, self._variables.q[nodes], weight, 0, errors, slopes, point[nodes])
+        return found
+
+    def _quadratic_cost(self, cost: QuadraticCost) -> list[Term]:
+        """Return the terms x^T Q x and u^T R u as the squares of L^T x and of L^T u, with Q or R = L L^T."""
+        at, own, model, N = self._variables, self._entries, self.model, self.steps
+        nq, nv, m = model.nq, model.nv, len(self._acts)
+        if cost.goal is None and np.isnan(self._start[0]).any():
+            raise InputError("the quadratic cost has no goal, and the start is free; give one of them")
+        goal = rows_of(self._start[0] if cost.goal is None else cost.goal, N + 1, nq, "goal")
+        goal = np.array([model.validate_configuration(q, "goal") for q in goal])
+        goal_p = rows_of(np.zeros(nv) if cost.goal_p is None else cost.goal_p, N + 1, nv, "goal_p")
+        goal_u = rows_of(np.zeros(m) if cost.goal_u is None else cost.goal_u, N, m, "goal_u")
+        index, desired = np.concatenate([at.q, at["p"]], axis=1), np.concatenate([goal, goal_p], axis=1)
+
+        def off(z: np.ndarray, to: np.ndarray) -> np.ndarray:
+            q = own.unit(z[..., :nq])
+            d = model.difference(np.broadcast_to(to[..., :nq], q.shape), q)
+            return np.concatenate([d, z[..., nq:] - to[..., nq:]], axis=-1)
+
+        def off_slopes(z: np.ndarray, to: np.ndarray) -> np.ndarray:
+            found = np.zeros((*z.shape[:-1], 2 * nv, nq + nv))
+            found[..., :nv, :nq] = own.by_entries(own.difference_slopes(off(z, to)[..., :nv]), z[..., :nq])
+            found[..., nv:, nq:] = np.eye(nv)
+            return found
+
+        Q = weights(cost.Q, "Q", 2 * nv)
+        Q_end = Q if cost.Q_end is None else weights(cost.Q_end, "Q_end", 2 * nv)
+        R = weights(cost.R, "R", m, definite=True)
+        parts = [("the state", Q, index[:N], off, off_slopes, desired[:N]),
+                 ("the last state", Q_end, index[N:], off, off_slopes, desired[N:]),
+                 ("the controls", R, at.u, same, same_slopes, goal_u)]  # fmt: skip
+        found = []
+        for name, matrix, at_rows, value, slopes, to in parts:
+            values, vectors = np.linalg.eigh(matrix)
+            L = vectors * np.sqrt(np.maximum(values, 0.0))
+            unit = np.full(len(L), float(bool(matrix.any())))
+            found += self._squares(name, at_rows, unit, 0, partial(_turned, value, L),
+                                   partial(_turned_slopes, slopes, L), to)  # fmt: skip
+        return found
 
     def _at_nodes(self, name: str, cost: PostureCost | PositionCost | MomentumCost, size: int, index: np.ndarray,
                   value: Deviation = same, slopes: Deviation = same_slopes,

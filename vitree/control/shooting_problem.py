@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree._core import scalar
+from vitree._core import scalar, wide
 from vitree.arguments import Keywords, as_numbers, axes_of, entries, of_kind, real, several
 from vitree.control.costs import FrameCost, QuadraticCost
+from vitree.control.frame_costs import FrameCosts
 from vitree.control.lqr import limits_of, rows_of, weights
+from vitree.control.state_bounds import Bounds, StateBounds
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.integrators.composed_slopes import Rows, part_slopes
 from vitree.integrators.contact_slopes import Touched
 from vitree.integrators.curvature import QUICK, bends, columns_of
 from vitree.integrators.slopes import Slopes, joint_maps
-from vitree.lie import SO3
 from vitree.mechanism.flat import JointInfo
 from vitree.model.contacts import Nodes, places_of, split_rows
 from vitree.model.model import Model
@@ -45,7 +46,9 @@ class Iterate:
     """A simulated motion: states (steps + 1, ...), controls (steps, nv + nu + k), states x from the goal, and its cost.
 
     A row of controls has torque, inputs, and the prescribed coordinates at the end of the step. ``touched`` has the
-    contacts that pushed in each step, and is empty without contacts.
+    contacts that pushed in each step, and is empty without contacts. ``penalty`` is what bounds on states add to the
+    cost. In multiple shooting step k ends at row k of ``ends``, (steps, nq) and (steps, nv), at the displacement of row
+    k of ``gaps`` (steps, 2 nv) from the next node; None where there are no gaps.
     """
 
     q: np.ndarray
@@ -53,7 +56,10 @@ class Iterate:
     controls: np.ndarray
     x: np.ndarray
     cost: float
+    penalty: float
     touched: list[Touched | None]
+    ends: tuple[np.ndarray, np.ndarray] | None = None
+    gaps: np.ndarray | None = None
 
 
 class Expansion(NamedTuple):
@@ -79,6 +85,25 @@ class Pass(NamedTuple):
     k: np.ndarray
     K: np.ndarray
     P: np.ndarray
+
+
+class Iteration(Protocol):
+    """An iteration that improves a motion; ``costs`` has the cost of the motion after each iteration."""
+
+    costs: list[float]
+
+    @property
+    def at(self) -> Iterate:
+        """The motion so far."""
+
+    def improve(self, tolerance: float) -> tuple[bool, str] | None:
+        """Improve the motion; return whether the iteration has converged and why it ended, or None."""
+
+    def renew(self, at: Iterate) -> None:
+        """Go on from a motion whose cost has changed."""
+
+    def feedback(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gains (steps, m, 2 nv) of the regulator along the motion, and the matrices of the cost to go."""
 
 
 class Controls:
@@ -149,74 +174,13 @@ class Controls:
         return np.ascontiguousarray(columns_of(self.model, found, by)[:, :, self.acts])
 
 
-class FrameCosts:
-    """The costs of frames over motions of a model of so many steps."""
-
-    def __init__(self, model: Model, costs: Sequence[FrameCost], steps: int):
-        self.model, self.costs = model, costs
-        for each in costs:
-            model.frame_pose(each.frame, model.neutral())
-            if each.point is not None and np.ndim(each.point) == 2:
-                entries(each.point, (steps + 1, 3), f'the point of "{each.frame}"', ", a row for each node")
-        self._weights = [np.tile(np.repeat([x.turn_weight, x.weight], 3), (steps + 1, 1)) for x in self.costs]
-        for x, rows in zip(self.costs, self._weights, strict=True):
-            rows[-1] = np.repeat([x.turn_weight_end, x.weight_end], 3)
-
-    def _parts(self, q: np.ndarray) -> Iterator[tuple[FrameCost, slice, np.ndarray, np.ndarray, np.ndarray]]:
-        """Yield each cost with the rows of q that it weighs, its weights, the pose's errors (n, 6), and the poses."""
-        for x, weighing in zip(self.costs, self._weights, strict=True):
-            rows = slice(0 if weighing[0].any() else len(q) - 1, len(q))
-            poses = self.model.frame_pose(x.frame, q[rows])
-            off = np.zeros((len(poses), 6))
-            if x.rotation is not None:
-                off[:, :3] = SO3.maps["exp"].log(np.asarray(x.rotation).T @ poses[:, :3, :3])
-            if x.point is not None:
-                point = np.asarray(x.point)
-                off[:, 3:] = poses[:, :3, 3] - (point if point.ndim == 1 else point[rows])
-            yield x, rows, weighing[rows], off, poses
-
-    def cost(self, q: np.ndarray) -> float:
-        """Return the cost of configurations (steps + 1, nq)."""
-        return float(sum(np.sum(weighing * off**2) for _, _, weighing, off, _ in self._parts(q)))
-
-    def expand(self, q: np.ndarray, gradients: np.ndarray, matrices: np.ndarray) -> None:
-        """Add gradients (steps + 1, 2 nv) and Gauss-Newton matrices (steps + 1, 2 nv, 2 nv) by displacements of q."""
-        nv = self.model.nv
-        for x, rows, weighing, off, poses in self._parts(q):
-            J = self.model.frame_jacobian(x.frame, q[rows])
-            if x.rotation is not None:
-                # the rotation vector by a turn about the frame's own axes
-                J[:, :3] = SO3.maps["exp"].dtau_inv(-off[:, :3]) @ poses[:, :3, :3].swapaxes(1, 2) @ J[:, :3]
-            weighed = 2 * weighing[:, :, None] * J
-            gradients[rows, :nv] += np.einsum("kij,ki->kj", weighed, off)
-            matrices[rows, :nv, :nv] += J.swapaxes(1, 2) @ weighed
-
-    def bend(self, q: np.ndarray) -> np.ndarray:
-        """Return what the curvature of the points' paths adds to the matrices, (steps + 1, nv, nv).
-
-        With the force f = 2 w (p - goal) the second derivative of w |p - goal|^2 by coordinates i and j, j outboard of
-        i, has the term f.(w_i x p_j): w_i is the angular velocity by i, p_j the velocity of the point by j.
-        """
-        nv = self.model.nv
-        found = np.zeros((len(q), nv, nv))
-        inboard = np.triu(np.ones((nv, nv)), 1)
-        for x, rows, weighing, off, _ in self._parts(q):
-            if x.point is not None:
-                J = self.model.frame_jacobian(x.frame, q[rows])
-                force = 2 * weighing[:, 3:] * off[:, 3:]
-                # f.(w_i x p_j) = w_i.(p_j x f)
-                both = J[:, :3].swapaxes(1, 2) @ np.cross(J[:, 3:], force[:, :, None], axis=1)
-                found[rows] += both * inboard + (both * inboard).swapaxes(1, 2) + both * np.eye(nv)
-        return found
-
-
 class ShootingProblem:
     """What the searches of :func:`optimize_motion` ask: motions under controls, their costs and derivatives."""
 
     def __init__(self, model: Model, q0: ArrayLike | None, v0: ArrayLike | None, duration: float, dt: float,
                  costs: object, *, prescribed: object = None, actuators: Sequence[str] | None = None,
-                 limits: ArrayLike | None = None, method: str = "linear-time",
-                 options: Keywords | None = None):  # fmt: skip
+                 limits: ArrayLike | None = None, bounds: Bounds = None, velocity_bounds: Bounds = None,
+                 method: str = "linear-time", options: Keywords | None = None):  # fmt: skip
         of_kind(model, Model, "model", "a vitree Model")
         self.options = dict(options or {})
         if model.has_contact:
@@ -239,6 +203,7 @@ class ShootingProblem:
         m, n = len(self.acts), 2 * model.nv
         self.Q, self.R = weights(quadratic.Q, "Q", n), weights(quadratic.R, "R", m, definite=True)
         self.Q_end = self.Q if quadratic.Q_end is None else weights(quadratic.Q_end, "Q_end", n)
+        self.bounds = StateBounds(model, self.steps, bounds, velocity_bounds)
         #: which velocities are angular
         self.turns = [k for joint in model.joints for k in _turns(joint)]
         begins = {**self.integrator.motion.prescribed, **self._begin(q0, v0)}
@@ -301,25 +266,89 @@ class ShootingProblem:
 
     def first(self, control: object) -> Iterate:
         """Return the motion under a first guess of the controls."""
+        return self.follow(self.first_rows(control))
+
+    def first_rows(self, control: object) -> np.ndarray:
+        """Return the controls (steps, ...) of a first guess."""
         torque, inputs, _ = guess_parts(control)
         law = torque if callable(torque) else None
         rows = self.controls.rows(None if law else torque, inputs, self.moved[2::2, 0])
         if law is not None:
             self.simulated(rows, law)
-        return self.follow(rows)
+        return rows
 
-    def follow(self, controls: np.ndarray, correction: tuple[object, ...] | None = None) -> Iterate:
-        """Return the motion under controls (steps, ...), with a correction as the core takes it."""
+    def guessed(self, states: ArrayLike | tuple[ArrayLike, ArrayLike]) -> tuple[np.ndarray, np.ndarray]:
+        """Return configurations (steps + 1, nq) and momenta (steps + 1, nv) of a first guess of the states."""
+        model, n = self.model, self.steps + 1
+        q, p = states if isinstance(states, tuple) and len(states) == 2 else (states, None)
+        q = entries(q, (n, model.nq), "states", ", a row for each node, or a pair of configurations and momenta")
+        q = np.array([model.validate_configuration(row, "states") for row in q])
+        if p is not None:
+            return q, entries(p, (n, model.nv), "the momenta of states", ", a row for each node")
+        v = model.difference(q[:-1], q[1:]) / self.dt
+        # the mean of the velocities on both sides of a node
+        v = 0.5 * (np.concatenate([v[:1], v]) + np.concatenate([v, v[-1:]]))
+        return q, model.generalized_momentum(q, v)
+
+    def require_gaps(self) -> None:
+        """Raise an InputError if steps of the model cannot be taken from any states."""
+        parts = {"contacts": self.model.has_contact, "prescribed coordinates": self.model.prescribed_joint_names}
+        found = [name for name, there in parts.items() if there]
+        if found:
+            raise InputError(
+                f'search="fddp" does not take models with {" or ".join(found)}, and "{self.model.name}" has them; take '
+                'search="ddp"'
+            )
+
+    def between(self, q: np.ndarray, p: np.ndarray, controls: np.ndarray) -> Iterate:
+        """Return the motion of multiple shooting whose nodes are given, (steps + 1, nq) and (steps + 1, nv)."""
+        integrator, model = self.integrator, self.model
+        q, p, used = q.copy(), p.copy(), np.clip(controls, self.controls.low, self.controls.high)
+        q[0], p[0] = self.start
+        nodes, momenta = np.empty((2, model.nq)), np.empty((2, model.nv))
+        ends = np.empty((self.steps, model.nq)), np.empty((self.steps, model.nv))
+        for k in range(self.steps):
+            integrator.renew()
+            integrator.start(self.dt * k, q[k], p[k])
+            status, _ = core.follow(integrator.stepper, None, self.controls.low, self.controls.high, used[k : k + 1],
+                                    nodes, momenta)  # fmt: skip
+            if status:
+                raise integrator._stopped(status)
+            ends[0][k], ends[1][k] = nodes[1], momenta[1]
+        gaps = np.concatenate([model.difference(q[1:], ends[0]), ends[1] - p[1:]], axis=1)
+        return self._iterate(q, p, used, [], ends, gaps)
+
+    def at(self, q: np.ndarray, p: np.ndarray, controls: np.ndarray) -> Iterate:
+        """Return a motion that is known, of a model without contacts."""
+        return self._iterate(q, p, controls, [])
+
+    def again(self, at: Iterate) -> Iterate:
+        """Return a motion with its cost for the multipliers that bounds have now."""
+        return self._iterate(at.q, at.p, at.controls, at.touched, at.ends, at.gaps)
+
+    def _iterate(self, q: np.ndarray, p: np.ndarray, controls: np.ndarray, touched: list[Touched | None],
+                 ends: tuple[np.ndarray, np.ndarray] | None = None,
+                 gaps: np.ndarray | None = None) -> Iterate:  # fmt: skip
+        x, penalty = self.states(q, p), self.bounds.penalise(q, p)
+        return Iterate(q, p, controls, x, self.cost(q, x, controls) + penalty, penalty, touched, ends, gaps)
+
+    def follow(self, controls: np.ndarray, correction: tuple[object, ...] | None = None,
+               gaps: np.ndarray | None = None) -> Iterate:  # fmt: skip
+        """Return the motion under controls (steps, ...), with a correction as the core takes it.
+
+        With ``gaps`` (steps, 2 nv) the node after a step is the step's end displaced by minus the gap.
+        """
         q, p = np.empty((self.steps + 1, self.model.nq)), np.empty((self.steps + 1, self.model.nv))
         used, integrator, within = controls.copy(), self.integrator, (self.controls.low, self.controls.high)
         integrator.renew()
         integrator.start(0.0, *self.start)
         integrator.keep_logs()
-        status, _ = core.follow(integrator.stepper, correction, *within, used, q, p, self.moved)
+        ends = None if gaps is None else (np.empty_like(q[1:]), np.empty_like(p[1:]))
+        status, _ = core.follow(integrator.stepper, correction, *within, used, q, p, self.moved,
+                                None if ends is None else (gaps, *ends))  # fmt: skip
         if status:
             raise integrator._stopped(status)
-        x = self.states(q, p)
-        return Iterate(q, p, used, x, self.cost(q, x, used), self._touched(q))
+        return self._iterate(q, p, used, self._touched(q), ends, gaps)
 
     def _touched(self, q: np.ndarray) -> list[Touched | None]:
         """Return the contacts of the motion just taken, which has nodes q."""
@@ -335,9 +364,13 @@ class ShootingProblem:
 
     def corrected(self, at: Iterate, share: float, gains: tuple[np.ndarray, np.ndarray],
                   nearby: tuple[np.ndarray, np.ndarray] | None = None) -> Iterate | None:  # fmt: skip
-        """Return the motion with a share of a correction, and feedback to it or to states nearby; None if it fails."""
+        """Return the motion with a share of a correction, and feedback to it or to states nearby; None if it fails.
+
+        The same share of the gaps is closed.
+        """
+        gaps = None if at.gaps is None or share == 1 else (1 - share) * at.gaps
         try:
-            found = self.follow(at.controls, (self.acts, share, *gains, *(nearby or (at.q, at.p))))
+            found = self.follow(at.controls, (self.acts, share, *gains, *(nearby or (at.q, at.p))), gaps)
         except ConvergenceError:
             return None
         return found if np.isfinite(found.cost) else None
@@ -354,12 +387,12 @@ class ShootingProblem:
     def simulation(self, controls: np.ndarray,
                    law: Callable[..., ArrayLike] | None = None) -> Callable[[], Trajectory]:  # fmt: skip
         """Return a function that simulates the motion, whatever starts and controls the problem gets until then."""
-        moved = Control(prescribed=self.prescribed(controls) if self.model.prescribed_joint_names else None)
+        moved = self.prescribed(controls) if self.model.prescribed_joint_names else None
         start, p0 = self.start
 
         def simulate() -> Trajectory:
-            held = Simulation(self.model, start, p0=p0, dt=self.dt, method=self.method, control=moved, record_every=1,
-                              **self.options)  # fmt: skip
+            held = Simulation(self.model, start, p0=p0, dt=self.dt, method=self.method,
+                              control=Control(prescribed=moved), record_every=1, **self.options)  # fmt: skip
             for k, (torque, inputs) in enumerate(zip(*self.controls.split(controls)[:2], strict=True)):
                 if law is not None:
                     torque[:] = entries(law(self.dt * k, held.q.copy(), held.v.copy()), (self.model.nv,), "control")
@@ -370,13 +403,27 @@ class ShootingProblem:
 
     def turn(self, q: np.ndarray) -> float:
         """Return the largest rotation of a joint in a step [rad]."""
-        return float(np.abs(self.model.difference(q[:-1], q[1:])[:, self.turns]).max(initial=0.0))
+        plain = self.model.nq == self.model.nv
+        d = np.diff(q, axis=0) if plain else self.model.difference(q[:-1], q[1:])
+        return float(np.abs(d[:, self.turns]).max(initial=0.0))
 
     # ---- costs and derivatives --------------------------------------------------------------------------------
 
     def states(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         """Return x (steps + 1, 2 nv) from the goal."""
-        return np.concatenate([self.model.difference(self.goal, q), p - self.goal_p], axis=1)
+        nv = self.model.nv
+        x = np.empty((len(q), 2 * nv))
+        if self.model.nq == nv:
+            np.subtract(q, self.goal, out=x[:, :nv])
+        elif type(self.model) is Model:
+            # both are configurations, which need no checks
+            d = np.empty((len(q), nv))
+            wide().batch_difference(self.model.core, self.goal, q, d)
+            x[:, :nv] = d
+        else:
+            x[:, :nv] = self.model.difference(self.goal, q)
+        np.subtract(p, self.goal_p, out=x[:, nv:])
+        return x
 
     def effort(self, controls: np.ndarray) -> np.ndarray:
         """Return u (steps, m): the controls of the actuators, from those of the goal."""
@@ -386,12 +433,14 @@ class ShootingProblem:
         """Return the cost of a motion with states x from the goal."""
         u, end = self.effort(controls), x[-1]
         running = np.vdot(x[:-1] @ self.Q, x[:-1]) + np.vdot(u @ self.R, u)
-        return float(running + end @ self.Q_end @ end) + self.frames.cost(q)
+        found = float(running + end @ self.Q_end @ end)
+        return found + self.frames.cost(q) if self.frames.costs else found
 
     def rows(self, at: Iterate) -> Rows:
         """Return the steps of a motion."""
         u = np.ascontiguousarray(self.controls.split(at.controls)[1])
-        return Rows(at.q[:-1], at.q[1:], at.p[:-1], at.p[1:], u, self.dt * np.arange(self.steps))
+        q, p = at.ends or (at.q[1:], at.p[1:])
+        return Rows(at.q[:-1], q, at.p[:-1], p, u, self.dt * np.arange(self.steps))
 
     def curvature(self, at: Iterate, A: np.ndarray) -> np.ndarray:
         """Return the derivatives (steps, 2 nv, 2 nv, 2 nv) of A by the state; the first index is that of the state."""
@@ -401,11 +450,14 @@ class ShootingProblem:
         return found
 
     def bent(self, at: Iterate, expansion: Expansion) -> Expansion:
-        """Return the expansion with the second derivatives of the frames' costs by positions."""
-        if not self.frames.costs:
+        """Return the expansion with the second derivatives of the frames' positions, and of bounded velocities."""
+        if not (self.frames.costs or self.bounds.bends):
             return expansion
-        matrices = expansion.matrices.copy()
-        matrices[:, : self.model.nv, : self.model.nv] += self.frames.bend(at.q)
+        matrices, nv = expansion.matrices.copy(), self.model.nv
+        if self.frames.costs:
+            matrices[:, :nv, :nv] += self.frames.bend(at.q)
+        if self.bounds.bends:
+            matrices[:, : 2 * nv, : 2 * nv] += self.bounds.bend(at.q, at.p)
         return expansion._replace(matrices=matrices)
 
     def expand(self, at: Iterate) -> Expansion:
@@ -415,15 +467,22 @@ class ShootingProblem:
         if self.controls.forces:
             impulses[:] = found.F.reshape(-1, 2, self.model.nv, self.model.nv)[0, 0][:, self.acts].T
         x = at.x
-        weighed = np.concatenate([x[:-1] @ self.Q, x[-1:] @ self.Q_end])
-        matrices = np.broadcast_to(self.Q, (self.steps + 1, *self.Q.shape)).copy()
-        matrices[-1] = self.Q_end
+        gradients, matrices = np.empty_like(x), np.empty((len(x), *self.Q.shape))
+        np.matmul(x[:-1], 2 * self.Q, out=gradients[:-1])
+        np.matmul(x[-1], 2 * self.Q_end, out=gradients[-1])
+        matrices[:-1], matrices[-1] = 2 * self.Q, 2 * self.Q_end
         E = state_derivatives(self.model, x[:, : self.model.nv])
         if E is not None:
-            weighed, matrices = np.einsum("kij,ki->kj", E, weighed), E.swapaxes(1, 2) @ matrices @ E
-        gradients, matrices = 2 * weighed, 2 * matrices
+            gradients, matrices = (gradients[:, None] @ E)[:, 0], E.swapaxes(1, 2) @ matrices @ E
         self.frames.expand(at.q, gradients, matrices)
+        self.bounds.expand(at.q, at.p, gradients, matrices)
         A, B = found.A, self.controls.slopes(found)
+        if at.gaps is not None and self.model.nq != self.model.nv:
+            # the end of a step is displaced in its own axes, and the next node in those of the node
+            nv, gaps = self.model.nv, at.gaps[:, : self.model.nv]
+            turn = np.linalg.solve(joint_maps(self.model, gaps), joint_maps(self.model, -gaps))
+            for rows in (A, B):
+                rows[:, :nv] = turn @ rows[:, :nv]
         if found.memory is not None:
             # the configuration before is part of the state
             nv = self.model.nv
@@ -441,12 +500,13 @@ class ShootingProblem:
 
     def riccati(self, model: Expansion, gu: np.ndarray, R: np.ndarray, *, regularisation: float = 0.0,
                 curvature: np.ndarray | None = None, bounds: tuple[np.ndarray, ...] | None = None,
-                costates: np.ndarray | None = None) -> Pass:  # fmt: skip
+                costates: np.ndarray | None = None, gaps: np.ndarray | None = None) -> Pass:  # fmt: skip
         """Return the backward pass over a quadratic model, with the slopes gu and the matrix R of the controls."""
         A, B, impulses, gx, W = model
         steps, n, m = B.shape
         k, K, P = np.empty((steps, m)), np.empty((steps, m, n)), np.empty((steps + 1, n, n))
-        expected = core.riccati_pass(A, B, gx, W, gu, R, regularisation, curvature, impulses, bounds, k, K, P, costates)
+        expected = core.riccati_pass(A, B, gx, W, gu, R, regularisation, curvature, impulses, bounds, k, K, P, costates,
+                                     gaps)  # fmt: skip
         return Pass(expected, k, K, P)
 
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from vitree.arguments import as_numbers, entries, real, several, shown, whole
 from vitree.control.costs import NAMED, EffortCost, TimeCost, TorqueCost, VelocityCost
 from vitree.control.program import Block, Equations, Function, Linear, Motion, Program, Term, Variables
+from vitree.control.state_bounds import bounds_by_name, pair_of
 from vitree.errors import InputError, UnknownNameError
 from vitree.vehicles.checks import LARGEST, LEAST
 from vitree.wording import quoted
@@ -196,13 +197,9 @@ class TranscriptionProblem(Program[Motion]):
         """Set bounds by names, which the columns of blocks have."""
         at = self._variables
         places = {name: at[block][:, i] for block, names in blocks for i, name in enumerate(names)}
-        for name, given in bounds.items():
-            if name not in places:
-                raise UnknownNameError(kind, name, places)
-            least, greatest = pair_of(given)
-            if not least <= greatest:
-                raise InputError(f'the bounds of "{name}" are {shown(given)}; give (least, greatest)')
-            at.bound(places[name], least, greatest)
+        names = list(places)
+        for k, pair in bounds_by_name(bounds, names, "bounds", kind).items():
+            at.bound(places[names[k]], *pair)
 
     def _require_within(self, k: int, q: np.ndarray, what: str) -> None:
         """Raise an InputError if a configuration (nq,) is outside the bounds of node k."""
@@ -277,15 +274,6 @@ class TranscriptionProblem(Program[Motion]):
     def _summed(self, name: str, index: np.ndarray, function: Function, gradient: Function | None = None) -> list[Term]:
         """Return the sum of a function over the rows of an index, as the terms of a cost."""
         return [Term(name, function, index, np.zeros((len(index), 1), dtype=int), gradient)]
-
-
-def pair_of(given: object) -> tuple[float, float]:
-    """Return a least and a greatest number, from one number or two; NaN for anything else."""
-    try:
-        least, greatest = np.broadcast_to(as_numbers(given), (2,))
-    except (TypeError, ValueError):
-        return np.nan, np.nan
-    return float(least), float(greatest)
 
 
 def weights_of(given: ArrayLike, size: int, name: str) -> np.ndarray:

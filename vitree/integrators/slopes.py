@@ -299,6 +299,13 @@ def _map(model: Model, h: float, K: np.ndarray, q: np.ndarray, q2: np.ndarray,
     """
     n, nv, m = len(K), K.shape[-1], len(model.constraints)
     locked = np.asarray(model.flat.kinematic, dtype=bool)
+    if not (m or locked.any() or any(held is not None for held in helds)):
+        A, right = np.empty((n, 2 * nv, 2 * nv)), np.empty((n, nv, 2 * nv))
+        right[:, :, :nv], right[:, :, nv:] = -K[:, 0], np.eye(nv)
+        A[:, :nv] = d2 = np.linalg.solve(K[:, 1], right)
+        A[:, nv:] = K[:, 3] @ d2
+        A[:, nv:, :nv] += K[:, 2]
+        return A, np.zeros((n, 0, 2 * nv)), np.zeros((n, 2 * nv, 0)), None
     free = np.flatnonzero(~locked)
     unit = np.broadcast_to(np.eye(nv), (n, nv, nv))
     given = unit[:, :, locked]

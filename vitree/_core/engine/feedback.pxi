@@ -1,7 +1,7 @@
 # A motion under controls that depend on its states, without Python between its steps.
 
 def follow(ModelStepper stepper, correction, const double[::1] low, const double[::1] high, double[:, ::1] controls,
-           double[:, ::1] q, double[:, ::1] p, double[:, :, ::1] motion=None):
+           double[:, ::1] q, double[:, ::1] p, double[:, :, ::1] motion=None, gaps=None):
     """Take a step from the state for each row of ``controls``, and write the states (steps + 1, ...) to q and p.
 
     A row has the torque (nv,), the inputs (nu,), and with ``motion`` the prescribed coordinates at the end of
@@ -12,6 +12,10 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
     (steps, m), K (steps, m, 2 nv) and the displacement x of the state from the rows of q and p. If K is (steps, m, 3 nv),
     x has the displacement of the configuration before as well. Rows are clipped to ``low`` and ``high``, and ``controls``
     is overwritten with what acted.
+
+    ``gaps`` is None, or (gaps, end_q, end_p) of multiple shooting: step i ends at row i of end_q (steps, nq) and end_p
+    (steps, nv), which are written, and the next one starts at that state displaced by minus row i of gaps (steps, 2 nv).
+    A step after a displacement starts without history.
 
     Returns the status, and the number of steps taken. If the stepper logs contacts, they are those of all steps.
     """
@@ -24,11 +28,14 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
     cdef const int[::1] acts
     cdef const double[:, ::1] k, near_q, near_p
     cdef const double[:, :, ::1] K
+    cdef const double[:, ::1] gap
+    cdef double[:, ::1] end_q, end_p
     cdef double* row
     cdef double share = 0.0, rate, since = seconds_now()
-    cdef bint corrects = correction is not None, asks = stepper.asks()
-    cdef Scratch room = Scratch(3 * nv * sizeof(double) + 128)
+    cdef bint corrects = correction is not None, asks = stepper.asks(), parts = gaps is not None, displaced
+    cdef Scratch room = Scratch((3 * nv + stepper.nq) * sizeof(double) + 256)
     cdef double* x = <double*>room.take(3 * nv * sizeof(double) + 8)
+    cdef double* node = <double*>room.take(stepper.nq * sizeof(double) + 8)
     if motion is not None:
         moved = m.nlocked
         require_shape(motion, (2 * steps + 1, 3, moved))
@@ -52,6 +59,13 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
         require_shape(K, (steps, count, width))
         require_shape(near_q, (steps + 1, stepper.nq))
         require_shape(near_p, (steps + 1, nv))
+    if parts:
+        gap, end_q, end_p = gaps
+        require_shape(gap, (steps, 2 * nv))
+        require_shape(end_q, (steps, stepper.nq))
+        require_shape(end_p, (steps, nv))
+        if moved:
+            raise ValueError("multiple shooting has no prescribed coordinates")
     if not nv:
         return OK, 0
     if asks and stepper.before is None:
@@ -94,6 +108,17 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
             if status != OK:
                 break
             stepper.close_step()
+            if parts:
+                memcpy(&end_q[i, 0], state.q, stepper.nq * sizeof(double))
+                memcpy(&end_p[i, 0], state.x, nv * sizeof(double))
+                displaced = False
+                for j in range(nv):
+                    displaced = displaced or gap[i, j] != 0.0 or gap[i, nv + j] != 0.0
+                    x[j] = -gap[i, j]
+                    x[nv + j] = state.x[j] - gap[i, nv + j]
+                if displaced:
+                    integrate(m, state.q, x, node)
+                    stepper.place(stepper.lane.clock.t, node, x + nv)
             memcpy(&q[i + 1, 0], state.q, stepper.nq * sizeof(double))
             memcpy(&p[i + 1, 0], state.x, nv * sizeof(double))
             if stepper.logs:

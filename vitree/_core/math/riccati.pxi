@@ -165,7 +165,8 @@ cdef bint between_bounds(Corrections* c, int m, int n, const double* low, const 
 
 def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const double[:, ::1] gx, const double[:, :, ::1] W,
                  const double[:, ::1] gu, const double[:, ::1] R, double firmness, curvature, impulses, bounds,
-                 double[:, ::1] k, double[:, :, ::1] K, double[:, :, ::1] P, const double[:, ::1] costates=None):
+                 double[:, ::1] k, double[:, :, ::1] K, double[:, :, ::1] P, const double[:, ::1] costates=None,
+                 const double[:, ::1] gaps=None):
     """Compute corrections k (steps, m) of forces and their feedback K (steps, m, n), backwards along a motion.
 
     Parameters: A (steps, n, n) and B (steps, n, m) of the steps; gradients gx (steps + 1, n), gu (steps, m) and
@@ -173,9 +174,11 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
     for; ``curvature`` (steps, n, n, n), the derivatives of A by the state, which the first index counts, with the
     ``impulses`` (m, n/2) that forces are at the start of a step, or None; ``bounds`` of k, (low, high) (steps, m), or
     None. P (steps + 1, n, n) receives half of the matrices of the cost to go. The curvature is contracted with
-    ``costates`` (steps + 1, n), or without them with the gradient of the cost to go.
+    ``costates`` (steps + 1, n), or without them with the gradient of the cost to go. With ``gaps`` (steps, n) of multiple
+    shooting step i is A x + B u + gaps[i] (Mastalli et al. 2020, section III).
 
-    Returns the first- and second-order change of the cost that k predicts, or None where it is not convex.
+    Returns the first- and second-order change of the cost that k predicts, or None where it is not convex. Without the
+    cost of closing gaps.
     """
     cdef Py_ssize_t i, steps = A.shape[0], most
     cdef int n = A.shape[1], m = B.shape[2], nv = A.shape[1] // 2, r, j, a
@@ -187,7 +190,7 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
     cdef const double* highest = NULL
     cdef const double* impulse = NULL
     cdef const double* leaning
-    cdef bint convex = True, leans = costates is not None
+    cdef bint convex = True, leans = costates is not None, parts = gaps is not None
     cdef double linear = 0.0, square = 0.0
     cdef Corrections c
     cdef Scratch room = Scratch((5 * n * n + 4 * n * m + 4 * n + 3 * m * m + 6 * m) * sizeof(double) + 64 * 20)
@@ -210,6 +213,8 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
             bent, impulse = &D[0, 0, 0, 0], &F[0, 0]
     if costates is not None:
         require_shape(costates, (steps + 1, n))
+    if parts:
+        require_shape(gaps, (steps, n))
     if bounds is not None:
         low, high = bounds
         require_shape(low, (steps, m))
@@ -236,6 +241,9 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
             if i % most == 0:
                 with gil:
                     PyErr_CheckSignals()
+            if parts:
+                for r in range(n):
+                    c.Vx[r] += inner(c.Vxx + r * n, &gaps[i, 0], n)
             # the quadratic before the step
             product(c.Vxx, &A[i, 0, 0], c.VA, n, n, n)
             product(c.Vxx, &B[i, 0, 0], c.VB, n, n, m)
@@ -300,16 +308,19 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
 
 
 def linear_motion(const double[:, :, ::1] A, const double[:, :, ::1] B, const double[:, ::1] k,
-                  const double[:, :, ::1] K, double[:, ::1] x, double[:, ::1] u):
-    """Write the motion x (steps + 1, n), u (steps, m) of x+ = A x + B u, u = k + K x, from x = 0."""
+                  const double[:, :, ::1] K, double[:, ::1] x, double[:, ::1] u, const double[:, ::1] gaps=None):
+    """Write the motion x (steps + 1, n), u (steps, m) of x+ = A x + B u + gaps, u = k + K x, from x = 0."""
     cdef Py_ssize_t i, steps = A.shape[0]
     cdef int n = A.shape[1], m = B.shape[2], r
+    cdef bint parts = gaps is not None
     require_shape(A, (steps, n, n))
     require_shape(B, (steps, n, m))
     require_shape(k, (steps, m))
     require_shape(K, (steps, m, n))
     require_shape(x, (steps + 1, n))
     require_shape(u, (steps, m))
+    if parts:
+        require_shape(gaps, (steps, n))
     x[0] = 0.0
     if not n:
         return
@@ -321,6 +332,8 @@ def linear_motion(const double[:, :, ::1] A, const double[:, :, ::1] B, const do
                 x[i + 1, r] = inner(&A[i, r, 0], &x[i, 0], n)
                 if m:
                     x[i + 1, r] += inner(&B[i, r, 0], &u[i, 0], m)
+                if parts:
+                    x[i + 1, r] += gaps[i, r]
 
 
 def costates_of(const double[:, :, ::1] A, const double[:, :, ::1] B, const double[:, :, ::1] K, const double[:, ::1] gx,

@@ -7,12 +7,13 @@ import pytest
 from cart_poles import cart_pole
 from random_models import chain_flat, random_flat, random_state
 from scipy.optimize import minimize
-from searches import ilqr, shooting_problem
+from searches import ddp, shooting_problem
 
 import vitree as vt
 from vitree.control import FrameCost, QuadraticCost
-from vitree.control import shooting as iterative
-from vitree.control.shooting_problem import FrameCosts, state_derivatives
+from vitree.control import ddp as iterative
+from vitree.control.frame_costs import FrameCosts
+from vitree.control.shooting_problem import state_derivatives
 from vitree.lie import SO3
 
 #: A pole swings up in two seconds.
@@ -37,7 +38,7 @@ def cost_of(model, start, torque, goal, Q, R, Q_end, dt, **options):
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])
 def test_a_pole_swings_up(method):
     model = cart_pole()
-    found = ilqr(model, [0.0, np.pi], method=method, **SWING)
+    found = ddp(model, [0.0, np.pi], method=method, **SWING)
     assert found.success
     assert len(found.costs) < 60
     assert np.abs(found.trajectory.q[-1]).max() < 0.1
@@ -62,7 +63,7 @@ def test_the_optimum_is_that_of_a_general_solver(method):
     model = vt.Model(chain_flat(2))
     Q, R, Q_end = np.r_[0.5, 0.5, 0.01, 0.01], np.r_[0.02, 0.03], np.r_[30.0, 20, 1, 1]
     start = ([0.5, -0.4], [0.2, 0.0])
-    found = ilqr(model, *start, duration=0.18, dt=0.03, goal=[0.3, 0.2], Q=Q, R=R, Q_end=Q_end, tolerance=1e-12,
+    found = ddp(model, *start, duration=0.18, dt=0.03, goal=[0.3, 0.2], Q=Q, R=R, Q_end=Q_end, tolerance=1e-12,
                  method=method)
     assert found.success
 
@@ -76,9 +77,9 @@ def test_the_optimum_is_that_of_a_general_solver(method):
 
 def test_forces_stay_within_their_limits():
     model = cart_pole()
-    free = ilqr(model, [0.0, np.pi], **SWING)
+    free = ddp(model, [0.0, np.pi], **SWING)
     most = 0.7 * np.abs(free.torque).max()
-    held = ilqr(model, [0.0, np.pi], limits=most, **SWING)
+    held = ddp(model, [0.0, np.pi], limits=most, **SWING)
     assert np.abs(held.torque).max() <= most
     assert np.isclose(np.abs(held.torque).max(), most)
     assert held.cost > free.cost
@@ -91,7 +92,7 @@ def test_the_optimum_within_limits_is_that_of_a_general_solver():
     model = vt.Model(chain_flat(3))
     Q, R, Q_end, limits = np.full(6, 0.1), np.r_[0.02, 0.03], np.r_[30.0, 20, 10, 1, 1, 1], np.r_[3.0, 10.0]
     start = ([0.5, -0.4, 0.2], [0.2, 0.0, 0.1])
-    found = ilqr(model, *start, duration=0.18, dt=0.03, goal=[0.3, 0.2, 0.1], Q=Q, R=R, Q_end=Q_end, tolerance=1e-12,
+    found = ddp(model, *start, duration=0.18, dt=0.03, goal=[0.3, 0.2, 0.1], Q=Q, R=R, Q_end=Q_end, tolerance=1e-12,
                  actuators=[model.v_names[2], model.v_names[0]], limits=limits)  # fmt: skip
     assert found.success
     acting = found.torque[:, [2, 0]]
@@ -118,7 +119,7 @@ def test_turns_to_a_goal_on_ball_and_free_joints():
     rng = np.random.default_rng(0)
     goal = model.integrate(model.neutral(), rng.uniform(-1.2, 1.2, model.nv))
     Q_end = np.r_[np.full(model.nv, 500.0), np.full(model.nv, 50.0)]
-    found = ilqr(model, duration=1.0, dt=0.05, goal=goal, Q=0.0, R=1e-3, Q_end=Q_end)
+    found = ddp(model, duration=1.0, dt=0.05, goal=goal, Q=0.0, R=1e-3, Q_end=Q_end)
     assert found.success
     assert np.abs(model.difference(goal, found.trajectory.q[-1])).max() < 0.02
 
@@ -178,7 +179,7 @@ def test_second_derivatives_are_those_of_steps_on_ball_and_free_joints(method):
 
 def test_the_records_are_those_of_a_simulation():
     model = cart_pole()
-    found = ilqr(model, [0.0, np.pi], [0.1, 0.0], limits=40.0, max_iterations=3, **SWING)
+    found = ddp(model, [0.0, np.pi], [0.1, 0.0], limits=40.0, max_iterations=3, **SWING)
     simulation = vt.Simulation(model, [0.0, np.pi], [0.1, 0.0], dt=0.04, record_every=1)
     for row in found.torque:
         simulation.step(control=row)
@@ -237,7 +238,7 @@ def test_a_frame_reaches_a_pose():
     model = tree.compile()
     turn = SO3.maps["exp"].tau(np.array([0.5, -0.4, 0.8]))
     reach = FrameCost("tip", [0.4, 0.3, 0.2], turn, weight_end=500.0, turn_weight_end=500.0)
-    found = ilqr(model, duration=1.0, dt=0.05, R=1e-3, Q_end=np.r_[np.zeros(9), np.full(9, 50.0)], frames=[reach])
+    found = ddp(model, duration=1.0, dt=0.05, R=1e-3, Q_end=np.r_[np.zeros(9), np.full(9, 50.0)], frames=[reach])
     assert found.success
     pose = model.frame_pose("tip", found.trajectory.q[-1])
     np.testing.assert_allclose(pose[:3, 3], reach.point, atol=5e-3)
@@ -251,11 +252,11 @@ def test_a_search_may_start_from_a_feedback_law():
     law = lambda t, q, v: np.array([-3.0 * q[0] - v[0] + np.sin(t), 0.0])  # noqa: E731
     run = vt.simulate(model, [0.0, np.pi], duration=2.0, dt=0.04, control=vt.Controller(law, 0.04))
     rows = np.array([law(t, q, v) for t, q, v in zip(run.t, run.q, run.v, strict=True)])[:-1]
-    found = ilqr(model, [0.0, np.pi], torque=law, max_iterations=3, **SWING)
-    expected = ilqr(model, [0.0, np.pi], torque=rows, max_iterations=3, **SWING)
+    found = ddp(model, [0.0, np.pi], torque=law, max_iterations=3, **SWING)
+    expected = ddp(model, [0.0, np.pi], torque=rows, max_iterations=3, **SWING)
     np.testing.assert_allclose(found.costs, expected.costs, rtol=1e-9)
     with pytest.raises(vt.InputError, match="control"):
-        ilqr(model, [0.0, np.pi], torque=lambda t, q, v: [0.0], **SWING)
+        ddp(model, [0.0, np.pi], torque=lambda t, q, v: [0.0], **SWING)
 
 
 def test_what_was_found_is_kept_when_the_keyboard_interrupts():
@@ -266,17 +267,17 @@ def test_what_was_found_is_kept_when_the_keyboard_interrupts():
         if iteration == 3:
             raise KeyboardInterrupt
 
-    found = ilqr(cart_pole(), [0.0, np.pi], progress=stop, **SWING)
+    found = ddp(cart_pole(), [0.0, np.pi], progress=stop, **SWING)
     assert not found.success
     assert "keyboard" in found.message
     assert found.cost == min(found.costs) == seen[-1]
     assert len(found.trajectory) == 51
-    short = ilqr(cart_pole(), [0.0, np.pi], max_iterations=2, **SWING)
+    short = ddp(cart_pole(), [0.0, np.pi], max_iterations=2, **SWING)
     assert "2, was reached" in short.message
     assert "after 2 iterations" in repr(short)
-    fast = ilqr(cart_pole(), [0.0, np.pi], [0.0, 60.0], max_iterations=0, **SWING)
+    fast = ddp(cart_pole(), [0.0, np.pi], [0.0, 60.0], max_iterations=0, **SWING)
     assert "a joint turns by 2." in fast.message
-    none = ilqr(cart_pole(), [0.0, np.pi], max_iterations=0, **SWING)
+    none = ddp(cart_pole(), [0.0, np.pi], max_iterations=0, **SWING)
     assert "turns" not in none.message
     assert none.regulator.K.shape == (50, 1, 4)
 
@@ -286,7 +287,7 @@ def test_what_was_found_is_kept_when_the_keyboard_interrupts():
     [
         ({"goal": None}, "no goal"), ({"costs": 3}, "costs"), ({"frames": [3]}, "costs"),
         ({"costs": []}, "0 QuadraticCost"), ({"frames": [QuadraticCost(R=1.0)]}, "2 QuadraticCost"),
-        ({"search": "ddp"}, "ilqr"), ({"control": {"torques": 0.0}}, "torques"),
+        ({"search": "ilqr"}, "transcription"), ({"control": {"torques": 0.0}}, "torques"),
         ({"frames": [FrameCost("pol", [0, 0, 1], weight=1.0)]}, "pole"),
         ({"frames": [FrameCost("pole", np.zeros((3, 3)), weight=1.0)]}, r"\(51, 3\)"),
         ({"model": vt.vehicles.snakeboard()}, "Model"), ({"Q": "x"}, "Q"), ({"limits": "x"}, "limits"),
@@ -300,7 +301,7 @@ def test_what_was_found_is_kept_when_the_keyboard_interrupts():
 )  # fmt: skip
 def test_wrong_arguments_are_told(wrong, text):
     with pytest.raises(vt.VitreeError, match=text):
-        ilqr(**{"model": cart_pole(), "q0": [0.0, np.pi], **SWING, **wrong})
+        ddp(**{"model": cart_pole(), "q0": [0.0, np.pi], **SWING, **wrong})
     for given, text in (({"weight": -1.0}, "weight"), ({}, "no weight"), ({"weight": 1.0}, "point"),
                         ({"turn_weight_end": 1.0}, "rotation"), ({"point": [0, 1], "weight": 1.0}, "point"),
                         ({"rotation": np.ones((3, 3)), "turn_weight": 1.0}, "rotation matrix")):  # fmt: skip
@@ -312,10 +313,10 @@ def test_regularisation_follows_the_quadratic_schedule():
     """Tassa, Mansard & Todorov 2014: the factor grows with each failure, and shrinks with each success in a row."""
     from types import SimpleNamespace
 
-    search = object.__new__(iterative.IterativeLQR)
+    search = object.__new__(iterative.DDP)
     search.regularisation, search.factor, search.at, search.costs = 0.0, 1.0, SimpleNamespace(cost=1.0), []
     search.curved, search.bent, search._expansion, search.last = False, None, (), SimpleNamespace(k=None, K=None)
-    search.slow = 0
+    search.slow = search.age = 0
     least, most, factor = iterative.LEAST, iterative.MOST, iterative.FACTOR
 
     def succeed(gain):

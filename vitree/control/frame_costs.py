@@ -1,0 +1,119 @@
+"""Costs of the poses of frames: their values, gradients and second derivatives over motions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from vitree.arguments import entries
+from vitree.control.costs import FrameCost
+from vitree.lie import SO3
+from vitree.model.model import Model
+from vitree.spatial.rotations import hat
+
+
+def pose_errors(cost: FrameCost, poses: np.ndarray, point: np.ndarray | None) -> np.ndarray:
+    """Return the errors (..., 6) of poses (..., 4, 4): rotation vectors to the frame's axes, and displacements."""
+    found = np.zeros((*poses.shape[:-2], 6))
+    if cost.rotation is not None:
+        found[..., :3] = SO3.maps["exp"].log(np.asarray(cost.rotation).T @ poses[..., :3, :3])
+    if point is not None:
+        found[..., 3:] = poses[..., :3, 3] - point
+    return found
+
+
+def pose_error_slopes(cost: FrameCost, errors: np.ndarray, poses: np.ndarray, J: np.ndarray) -> np.ndarray:
+    """Return the derivatives (..., 6, nv) of the errors by displacements, of the frame's Jacobian J in world axes."""
+    found = J.copy()
+    if cost.rotation is not None:
+        # the rotation vector by a turn about the frame's own axes
+        local = np.swapaxes(poses[..., :3, :3], -1, -2) @ J[..., :3, :]
+        found[..., :3, :] = SO3.maps["exp"].dtau_inv(-errors[..., :3]) @ local
+    return found
+
+
+def frame_weights(cost: FrameCost) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weights (6,) of the errors of a frame's pose, in each step and at the end."""
+    pairs = (cost.turn_weight, cost.weight), (cost.turn_weight_end, cost.weight_end)
+    return np.repeat(pairs[0], 3), np.repeat(pairs[1], 3)
+
+
+class Part(NamedTuple):
+    """A cost, the rows of q that it weighs, its weights (n, 6), the errors (n, 6) of the poses, and these."""
+
+    cost: FrameCost
+    rows: slice
+    weighing: np.ndarray
+    off: np.ndarray
+    poses: np.ndarray
+
+
+class FrameCosts:
+    """The costs of frames over motions of a model of so many steps."""
+
+    def __init__(self, model: Model, costs: Sequence[FrameCost], steps: int):
+        self.model, self.costs = model, costs
+        #: the configurations that were last asked for, with their parts and Jacobians
+        self._last: tuple[np.ndarray, list[Part], list[np.ndarray]] | None = None
+        for each in costs:
+            model.frame_pose(each.frame, model.neutral())
+            if each.point is not None and np.ndim(each.point) == 2:
+                entries(each.point, (steps + 1, 3), f'the point of "{each.frame}"', ", a row for each node")
+        self._weights = [
+            np.concatenate([np.tile(running, (steps, 1)), [last]]) for running, last in map(frame_weights, costs)
+        ]
+
+    def _parts(self, q: np.ndarray) -> list[Part]:
+        """Return the parts of all costs; searches ask for the same configurations again, which must not change."""
+        if self._last is not None and self._last[0] is q:
+            return self._last[1]
+        found = []
+        for x, weighing in zip(self.costs, self._weights, strict=True):
+            rows = slice(0 if weighing[0].any() else len(q) - 1, len(q))
+            poses = self.model.frame_pose(x.frame, q[rows])
+            point = None if x.point is None else np.asarray(x.point)
+            off = pose_errors(x, poses, point if point is None or point.ndim == 1 else point[rows])
+            found.append(Part(x, rows, weighing[rows], off, poses))
+        self._last = q, found, []
+        return found
+
+    def _with_jacobians(self, q: np.ndarray) -> Iterator[tuple[Part, np.ndarray]]:
+        """Yield the parts with the Jacobians (n, 6, nv) of the frames."""
+        parts = self._parts(q)
+        assert self._last is not None
+        if not self._last[2]:
+            self._last[2].extend(self.model.frame_jacobian(part.cost.frame, q[part.rows]) for part in parts)
+        return zip(parts, self._last[2], strict=True)
+
+    def cost(self, q: np.ndarray) -> float:
+        """Return the cost of configurations (steps + 1, nq)."""
+        return float(sum(np.vdot(part.weighing, part.off**2) for part in self._parts(q)))
+
+    def expand(self, q: np.ndarray, gradients: np.ndarray, matrices: np.ndarray) -> None:
+        """Add gradients (steps + 1, 2 nv) and Gauss-Newton matrices (steps + 1, 2 nv, 2 nv) by displacements of q."""
+        nv = self.model.nv
+        for part, J in self._with_jacobians(q):
+            J = pose_error_slopes(part.cost, part.off, part.poses, J)
+            weighed = 2 * part.weighing[:, :, None] * J
+            gradients[part.rows, :nv] += (part.off[:, None] @ weighed)[:, 0]
+            matrices[part.rows, :nv, :nv] += J.swapaxes(1, 2) @ weighed
+
+    def bend(self, q: np.ndarray) -> np.ndarray:
+        """Return what the curvature of the points' paths adds to the matrices, (steps + 1, nv, nv).
+
+        With the force f = 2 w (p - goal) the second derivative of w |p - goal|^2 by coordinates i and j, j outboard of
+        i, has the term f.(w_i x p_j): w_i is the angular velocity by i, p_j the velocity of the point by j.
+        """
+        nv = self.model.nv
+        found = np.zeros((len(q), nv, nv))
+        inboard = np.triu(np.ones((nv, nv)), 1)
+        for part, J in self._with_jacobians(q):
+            if part.cost.point is not None:
+                force = 2 * part.weighing[:, 3:] * part.off[:, 3:]
+                # f.(w_i x p_j) = w_i.(p_j x f) = -w_i.(hat(f) p_j)
+                both = J[:, :3].swapaxes(1, 2) @ -(hat(force) @ J[:, 3:])
+                outer = both * inboard
+                found[part.rows] += outer + outer.swapaxes(1, 2) + both * np.eye(nv)
+        return found
