@@ -400,5 +400,5 @@ def test_json_is_strict_and_complete(result):
     assert len(content["table"]) == 8
     for read, row in zip(content["table"], result.table, strict=True):
         for key, value in row.items():
-            assert type(value) in (str, int, float, type(None)), key
+            assert type(value) in (str, int, float, bool, type(None)), key
             assert read[key] == (None if value != value else value)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from vitree.arguments import entries
 from vitree.engines.acting import Acting, Motion, limits_hold
-from vitree.engines.mujoco_contacts import add_contacts, quaternion
+from vitree.engines.mujoco_contacts import TouchLog, add_contacts, quaternion
 from vitree.errors import InputError, MissingExtraError
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import BALL, FREE, HELICAL, PRISMATIC
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 LOST = 1e6
 #: A quaternion whose length is off by less keeps its digits.
 UNIT = 1e-14
-#: Integrators as ``compare`` calls them.
-METHODS = ("euler", "implicitfast", "rk4")
+#: Integrators as ``compare`` calls them, and their orders.
+METHODS = {"euler": 1, "implicitfast": 1, "rk4": 4}
 #: MuJoCo's callback and warnings are of the whole process.
 _one = threading.Lock()
 
@@ -257,7 +257,7 @@ def run(model: Model, method: str, q: np.ndarray, v: np.ndarray, dt: float, step
     asks = acting.asks or bool(way.free and acting.constant.any())
     if not asks:
         data.qfrc_applied[:] = acting.constant
-    t, qs, vs, seconds, done = [0.0], [q], [v], 0.0, 0
+    t, qs, vs, seconds, done, touches = [0.0], [q], [v], 0.0, 0, TouchLog(model)
     with heard():
         mujoco.set_mjcb_control(pushed if asks else None)
         try:
@@ -273,8 +273,10 @@ def run(model: Model, method: str, q: np.ndarray, v: np.ndarray, dt: float, step
                 t.append(done * dt)
                 qs.append(one)
                 vs.append(other)
+                touches.take(theirs, data, len(t) - 1)
                 if report is not None:
                     report(done, steps)
         finally:
             mujoco.set_mjcb_control(None)
-    return Motion(np.array(t), np.array(qs), np.array(vs), seconds)
+    log = touches.log(dt) if model.has_contact else None
+    return Motion(np.array(t), np.array(qs), np.array(vs), seconds, log)

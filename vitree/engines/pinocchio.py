@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 #: Where a state has blown up [m/s or rad/s].
 LOST = 1e6
-METHODS = ("semi-implicit-euler", "rk4")
+#: Methods and their orders.
+METHODS = {"semi-implicit-euler": 1, "rk4": 4}
 
 
 def require() -> None:

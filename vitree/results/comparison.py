@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from vitree.arguments import JsonObject
 from vitree.results.plain import no_nan, plain
 from vitree.results.recording import Recording
-from vitree.results.series import NAN, Series
+from vitree.results.series import Series
 from vitree.version import __version__
 
 
@@ -23,6 +23,8 @@ class Column(NamedTuple):
     form: str
 
 
+#: What stands where a row has nothing.
+NOTHING = "-"
 #: Columns of the printed table, in order.
 COLUMNS = (
     Column("label", "method", "", "{}"),
@@ -33,14 +35,40 @@ COLUMNS = (
     Column("momentum_error", "momentum", "kg m/s", "{:.1e}"),
     Column("angular_momentum_error", "angular", "kg m^2/s", "{:.1e}"),
     Column("constraint_error", "constraints", "rad, m", "{:.1e}"),
+    Column("penetration", "penetration", "m", "{:.1e}"),
+    Column("slip", "slip", "m/s", "{:.1e}"),
+    Column("cone_violation", "cone", "-", "{:.1e}"),
+    Column("energy_gained", "gained", "J", "{:.1e}"),
+    Column("impulse_error", "impulse", "-", "{:.1e}"),
+    Column("first_touch", "first touch", "s", "{:.6g}"),
     Column("error", "error", "rad, m", "{:.2e}"),
+    Column("valid_time", "valid time", "s", "{:.4g}"),
     Column("order", "order", "-", "{:.2f}"),
     Column("iterations_mean", "iter.", "mean", "{:.2f}"),
     Column("iterations_max", "iter.", "max", "{:d}"),
     Column("us_per_step", "time", "us/step", "{:.1f}"),
 )
-#: Columns that are printed only if a row has a number there.
-_OPTIONAL = ("angular_momentum_error", "constraint_error", "order")
+#: Columns that are printed in any case; others only if a row has something there.
+_ALWAYS = ("label", "dt", "energy_error", "energy_error_relative", "energy_drift", "momentum_error", "error",
+           "iterations_mean", "iterations_max", "us_per_step")  # fmt: skip
+
+
+def shown_columns(rows: Sequence[JsonObject]) -> list[Column]:
+    """Return the columns that say something of some rows: valid times only if a run is not valid to its end."""
+    told = [c for c in COLUMNS if c.key in _ALWAYS or any(cell(row, c) != NOTHING for row in rows)]
+    valid = all(row["valid_to_end"] for row in rows if row["status"] == "ok")
+    return [c for c in told if not (c.key == "valid_time" and valid)]
+
+
+def cell(row: JsonObject, column: Column) -> str:
+    """Return the text of a value: the reason where an order has none, and "> " before a time that is a bound."""
+    value = row[column.key]
+    if row["status"] != "ok" and column.key not in ("label", "dt"):
+        return NOTHING
+    if column.key == "order" and row["order_status"]:
+        return str(row["order_status"])
+    text = NOTHING if value != value else column.form.format(value)
+    return f"> {text}" if column.key == "valid_time" and row["valid_to_end"] and value == value else text
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -81,13 +109,9 @@ class Compared:
 
 def _text(rows: list[JsonObject]) -> str:
     """Lay the rows out in columns of fixed width."""
-    shown = [c for c in COLUMNS if c.key not in _OPTIONAL or any(row[c.key] == row[c.key] for row in rows)]
+    shown = shown_columns(rows)
     cells = [[c.heading for c in shown], [c.unit for c in shown]]
-    for row in rows:
-        values = [row[c.key] for c in shown]
-        if row["status"] != "ok":
-            values[2:] = [NAN] * len(values[2:])
-        cells.append(["-" if x != x else c.form.format(x) for c, x in zip(shown, values, strict=True)])
+    cells += [[cell(row, c) for c in shown] for row in rows]
     widths = [max(len(line[k]) for line in cells) for k in range(len(shown))]
     lines = ["  ".join(x.rjust(w) for x, w in zip(line, widths, strict=True)) for line in cells]
     for k, row in enumerate(rows, start=2):
