@@ -225,7 +225,8 @@ def errors_of(found: Compared, label: str, against: str) -> tuple[np.ndarray, np
     rows = [row for row in rows if label not in runs_of(found, row["dt"]).failed]
     rows.sort(key=lambda row: row["dt"])
     x, errors = (np.array([row[key] for row in rows], dtype=float) for key in (against, "error"))
-    return x, errors, ~np.array([row["at_floor"] for row in rows], dtype=bool)
+    at_floor = np.array([row["at_floor"] for row in rows], dtype=bool)
+    return x, errors, ~(at_floor | (errors <= 3 * found.reference_error))
 
 
 def of_steps(run: Recording, name: str) -> tuple[np.ndarray, np.ndarray]:

@@ -101,6 +101,11 @@ class Comparison(Compared):
     trajectories: dict[tuple[str, float], Trajectory]
     reference: Trajectory | None
 
+    def _figures(self) -> list[str]:
+        from vitree.plot.files import svg_of
+
+        return [svg_of(self.plot())] if self.series else []
+
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Draw energy and error over time; return the matplotlib figure, saved to ``path``.
 
@@ -275,7 +280,8 @@ def compare(
     model : Model, or another System
     methods : sequence or dict
         Names of ``vt.METHODS`` or pairs (name, options of ``simulate``); a dict gives labels:
-        ``{"coarse": ("linear-time", {"tolerance": 1e-6})}``.
+        ``{"coarse": ("linear-time", {"tolerance": 1e-6})}``. The option ``dt``, one or several, is for this method in
+        place of the argument.
     q0 : (nq,) array [m or rad]
     v0 : (nv,) array, optional [m/s or rad/s]
         Zero if not given.
@@ -327,7 +333,7 @@ def compare(
     require_system(model)
     q0 = model.validate_configuration(q0, name="q0")
     v0 = None if v0 is None else model.validate_velocity(v0, "v0")
-    jobs, (asked, auto) = _jobs(methods, model.methods), _time_steps(dt, duration, record_every)
+    jobs, (asked, auto) = jobs_of(methods, model.methods), time_steps(dt, duration, record_every)
     others = engine_jobs(engines)
     if accuracy is not None and not auto:
         raise InputError("accuracy", accuracy, f'requires dt="{AUTO}"; leave it out')
@@ -342,7 +348,8 @@ def compare(
     elif isinstance(source, str):
         _check_method(source, solving(model), "reference")
     run = Runner(model, shared.but(q0=q0, v0=v0), progress)
-    steps = {label: list(asked) for label in jobs}
+    steps = {label: _own_steps(options, asked, duration, record_every) for label, (_, options) in jobs.items()}
+    jobs = {label: (name, {k: x for k, x in options.items() if k != "dt"}) for label, (name, options) in jobs.items()}
     without: dict[str, NoStep] = {}
     for label, (name, options) in jobs.items() if auto else ():
         try:
@@ -357,7 +364,8 @@ def compare(
     for label, (engine, method) in others.items():
         jobs[label] = (label, {"engine": engine, "method": method})
         steps[label] = sorted({x for own in steps.values() for x in own}, reverse=True)
-    dts = sorted({x for own in steps.values() for x in own}, reverse=True) if auto else asked
+    every = {x for own in steps.values() for x in own}
+    dts = asked if every == set(asked) else sorted(every, reverse=True)
     truth = Reference(source, reference_tolerance, dts, spare)
     if source is False and reference is not False:
         truth.notes = (WITHOUT.format(rows_over_steps(shared)),)
@@ -547,7 +555,7 @@ class _Table:
         return contact_errors(model, traj, exact, self.truth.known_until, passive, floats)
 
 
-def _time_steps(dt: object, duration: float, every: int) -> tuple[list[float], bool]:
+def time_steps(dt: object, duration: float, every: int) -> tuple[list[float], bool]:
     """Return the time steps [s], checked, and whether one is to be chosen, too."""
     numbers, auto = dt, isinstance(dt, str) and dt == AUTO
     if isinstance(dt, list | tuple):
@@ -566,13 +574,23 @@ def _time_steps(dt: object, duration: float, every: int) -> tuple[list[float], b
     return dts, auto
 
 
+def _own_steps(options: Keywords, asked: list[float], duration: float, every: int) -> list[float]:
+    """Return the time steps of a method [s]: its own, or those asked of all."""
+    if "dt" not in options:
+        return list(asked)
+    steps, auto = time_steps(options["dt"], duration, every)
+    if auto:
+        raise InputError("dt", options["dt"], "of one method must be numbers; dt=\"auto\" is an argument of compare()")
+    return steps
+
+
 def _require_records(duration: float, step: float, every: int) -> None:
     """Raise an InputError if a run has fewer steps than are between records."""
     if count_steps(duration, step) < every:
         raise InputError("record_every", every, f"is more than the steps of dt={quoted(step)} s; lower it")
 
 
-def _jobs(methods: object, known: Collection[str]) -> dict[str, Job]:
+def jobs_of(methods: object, known: Collection[str]) -> dict[str, Job]:
     """Return label -> (method, options) of names, of pairs (name, options), or of a dict of them."""
     if isinstance(methods, str):
         methods = [methods]
@@ -592,7 +610,7 @@ def _jobs(methods: object, known: Collection[str]) -> dict[str, Job]:
                 "methods", methods, f"has the entry {shown(method)}; give a name or a pair (name, options)"
             ) from None
         _check_method(name, known, "methods")
-        for key in sorted(options.keys() & _SAME):
+        for key in sorted(options.keys() & _SAME - {"dt"}):
             raise InputError(key, options[key], f'is the same for all methods; take it out of "{name}"')
         if options.get("adapt") is not None:
             raise InputError(f'compare runs every method with the same equal steps; leave out adapt= for "{name}"')
