@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from vitree.arguments import entries
 from vitree.engines.acting import Acting, Motion, limits_hold
 from vitree.engines.mujoco_contacts import TouchLog, add_contacts, quaternion
+from vitree.engines.mujoco_loops import add_equalities
 from vitree.errors import InputError, MissingExtraError
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import BALL, FREE, HELICAL, PRISMATIC
@@ -44,7 +45,7 @@ def require() -> None:
 
 
 def mujoco_model(model: Model, dt: float, integrator: str = "implicitfast", timeconst: float | None = None) -> MjModel:
-    """Return the MjModel of a mechanism, with its contacts, joint springs and drives.
+    """Return the MjModel of a mechanism, with its contacts, constraints, joint springs and drives.
 
     Each drive is an actuator, in the order of ``model.drives``, whose control is kp target + kd rate [N or N m]. Raises
     a NotImplementedError if MuJoCo has nothing like a part of it. The pairs that touch are those of vitree.
@@ -100,6 +101,7 @@ def mujoco_model(model: Model, dt: float, integrator: str = "implicitfast", time
     if model.has_rolling_or_dry_friction:
         raise NotImplementedError("wheels that roll, and dry friction")
     add_contacts(spec, bodies, model, dt, timeconst)
+    add_equalities(spec, bodies, model, dt)
     try:
         own = spec.compile()
     except ValueError as error:

@@ -103,6 +103,8 @@ def run(model: Model, method: str, q: np.ndarray, v: np.ndarray, dt: float, step
     """
     import pinocchio as pin
 
+    if model.constraints:
+        raise NotImplementedError("constraints")
     if limits_hold(model) or model.contacts:
         raise NotImplementedError("contacts, limits and ropes that hold")
     theirs = pinocchio_model(model.flat)

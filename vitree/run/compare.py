@@ -194,7 +194,8 @@ def engine_notes(rows: Iterable[JsonObject]) -> list[str]:
         else:
             ran[engine] = None
     how = {
-        "mujoco": "MuJoCo: a model made of this one, by mj_step from record to record; its contacts are soft.",
+        "mujoco": "MuJoCo: a model made of this one, by mj_step from record to record; its contacts and constraints "
+        "are soft.",
         "pinocchio": "Pinocchio: its accelerations (aba) in a loop in Python, which takes part of the time.",
     }
     return [*(how[engine] for engine in ran), *left]

@@ -67,7 +67,7 @@ def cannot(system: System, given: RunArguments) -> str | None:
         return "controllers"
     if not callable(given.torque) and axes_of(given.torque) > 1:
         return "torque by rows over steps"
-    lacks = {"constraints": system.constraints, "prescribed coordinates": system.flat.kinematic.any(),
+    lacks = {"prescribed coordinates": system.flat.kinematic.any(),
              "dry friction, losses of couplings and wheels that roll": system.has_rolling_or_dry_friction}  # fmt: skip
     return next((text for text, has in lacks.items() if has), None)
 
@@ -109,7 +109,9 @@ def _trajectory(model: Model, motion: Motion, label: str, settings: JsonObject) 
     with np.errstate(all="ignore"):
         energies = model._energies(motion.q, motion.v)
         momenta = model._momenta(motion.q, motion.v)
+    held = tuple(each.name for each in model.constraints)
     return Trajectory(
+        constraint_names=held, constraint=model._constraint_errors(motion.q) if held else np.zeros((n, 0)),
         model_name=model.name, joint_names=model.joint_names, q_names=model.q_names, v_names=model.v_names,
         method=label, settings=settings, t=motion.t, q=motion.q, v=motion.v, p=momenta, kinetic=energies[:, 0],
         potential=energies[:, 1], momentum=energies[:, 2:8], iterations=np.zeros(n, int), residual=np.zeros(n),
