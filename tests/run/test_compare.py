@@ -303,7 +303,7 @@ def test_labels_and_options():
         ({"methods": []}, InputError, "empty"),
         ({"methods": ["rk4", "rk4"]}, InputError, "twice"),
         ({"methods": [("rk4", 3)]}, InputError, "pair"),
-        ({"methods": [("rk4", {"dt": 1.0})]}, InputError, "same for all"),
+        ({"methods": [("rk4", {"record_every": 2})]}, InputError, "same for all"),
         ({"methods": [("linear-time", {"solver": "newtown"})]}, UnknownNameError, "newton"),
         ({"dt": 3e-3}, InputError, "0.102"),
         ({"dt": 0.0}, InputError, "dt"),

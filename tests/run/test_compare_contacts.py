@@ -192,3 +192,12 @@ def test_the_floor_of_a_tolerance_is_told():
     longer = vt.compare(model, ["gauss"], model.neutral() + 1.0, duration=2.0, dt=[0.04, 0.02, 0.01, 0.005])
     assert longer.orders["gauss"] == pytest.approx(8, abs=0.8)
     assert [row["at_floor"] for row in longer.table][0::3] == [False, True]
+
+
+def test_of_a_robot_at_rest_energies_have_no_relative_error():
+    model = vt.load_urdf(vt.find_robot("human"), base="free", ground=vt.Ground(friction=0.8))
+    q = vt.place_on_ground(model, model.neutral())
+    found = vt.compare(model, ["linear-time", "midpoint"], q, duration=0.01, dt=[0.002, 0.001])
+    for row in found.table:
+        assert math.isnan(row["energy_error_relative"]) and row["error"] < 1e-12 and row["order_status"] == "floor"
+    assert "Floor: the tolerance of the solver" in str(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -65,8 +66,8 @@ def slips_of(log: ContactLog, records: int) -> dict[tuple[str, str], np.ndarray]
     return out
 
 
-def slip_of_sticking(run: Recording, truth: Recording) -> float:
-    """Return the largest slip of what sticks in the reference [m/s]; NaN if nothing does.
+def slip_of_sticking(run: Recording, truth: Recording, until: float = math.inf) -> float:
+    """Return the largest slip of what sticks in the reference ``until`` a time [s], in m/s; NaN if nothing does.
 
     It counts at records since SINCE seconds, and if it sticks until the next one.
     """
@@ -80,7 +81,8 @@ def slip_of_sticking(run: Recording, truth: Recording) -> float:
         slides = np.flatnonzero(~(exact[pair] < STILL))
         last = np.searchsorted(slides, np.arange(1, n + 1))  # of those up to a record, and one behind it
         since = np.concatenate([[0], slides])[last]
-        sticks = (run.t - run.t[since] >= SINCE) & (np.arange(n) - since >= FOR) & ~np.isin(np.arange(1, n + 1), slides)
+        sticks = (run.t < until) & (run.t - run.t[since] >= SINCE) & (np.arange(n) - since >= FOR)
+        sticks &= ~np.isin(np.arange(1, n + 1), slides)
         worst = float(np.fmax(worst, np.fmax.reduce(slips[pair][sticks], initial=NAN)))
     return worst
 
@@ -145,7 +147,7 @@ def contact_errors(
     if run.contacts is not None:
         found["cone_violation"] = cone_violation(run.contacts, frictions(model))
         if truth is not None:
-            found["slip"] = slip_of_sticking(run, truth)
+            found["slip"] = slip_of_sticking(run, truth, until)
     if passive:
         found["energy_gained"] = energy_gained(run)
     if floats and truth is not None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 #: Why there is no order.
-FLOOR, EARLY = "floor", "not yet asymptotic"
+FLOOR, EARLY, FEW = "floor", "not yet asymptotic", "one pair"
 #: Orders of neighbouring pairs agree within this share, and the order of one pair with that of the method within the
 #: second.
 ALIKE, CLAIMED = 0.05, 0.15
@@ -23,8 +23,9 @@ class Order(NamedTuple):
     value : float
         NaN if it cannot be told.
     status : str
-        "", "floor" (errors do not fall with dt, for tolerance or rounding rule them) or "not yet asymptotic" (orders
-        between neighbouring time steps neither agree with each other nor with that of the method).
+        "", "floor" (errors do not fall with dt, for tolerance or rounding rule them), "not yet asymptotic" (orders
+        between neighbouring time steps neither agree with each other nor with that of the method) or "one pair" (of
+        time steps, and no order of the method to compare with).
     """
 
     value: float
@@ -61,6 +62,8 @@ def order_of(dts: Sequence[float], errors: Sequence[float], at_floor: Sequence[b
     counted = np.flatnonzero(np.isfinite(pairs))
     if not len(counted):
         return Order(math.nan, FLOOR if low.any() else EARLY)
+    if len(counted) == 1 and claimed is None and len(steps) == 2:
+        return Order(math.nan, FEW)
     last = int(counted[-1])
     order, first = float(pairs[last]), last
     while first and abs(pairs[first - 1] - order) <= ALIKE * max(abs(order), 1.0):

@@ -74,7 +74,7 @@ class Comparison(Compared):
           none, and it is the last time at which the reference is known;
         - ``order``: slope of log error over log dt at the smallest time steps above the floor, the same for all rows of
           a label. Two neighbouring pairs of time steps must agree within 5 %, or one pair within 15 % with the order of
-          the method. Else it is NaN, and ``order_status`` is "floor" or "not yet asymptotic";
+          the method. Else it is NaN, and ``order_status`` is "floor", "not yet asymptotic" or "one pair";
         - of models with contacts, limits or dry friction: ``penetration``, the deepest at a recorded time [m];
           ``slip``, the largest velocity of contacts that have stuck in the reference for 0.05 s [m/s];
           ``cone_violation``, by how much friction exceeds mu N, as a share of the largest normal force [-];
@@ -178,6 +178,18 @@ def spring_notes(model: System, q0: np.ndarray, dt: float) -> list[str]:
     ]
 
 
+def floor_notes(rows: Iterable[JsonObject]) -> list[str]:
+    """Return which errors are at a floor, by labels."""
+    low: dict[str, list[str]] = {}
+    for row in rows:
+        if row["at_floor"]:
+            low.setdefault(row["label"], []).append(f"{row['dt']:g}")
+    if not low:
+        return []
+    runs = ", ".join(f"{label} ({', '.join(dts)} s)" for label, dts in low.items())
+    return [f"Floor: the tolerance of the solver, rounding or the reference rules the error, not dt, of {runs}."]
+
+
 def failure_notes(reasons: Iterable[str | None]) -> list[str]:
     """Return why runs failed, each reason once."""
     return list(dict.fromkeys("Failed: " + reason + "." for reason in reasons if reason))
@@ -237,6 +249,8 @@ LEFT_OUT = "not simulated"
 _MEASURES = tuple(column[0] for column in COLUMNS[2:])
 #: A run is valid until its error exceeds this [rad, m].
 VALID = 0.1
+#: A kinetic energy of a smaller share of the energy is rest.
+ROUNDING_OF_ENERGY = 1e-12
 #: An error is at a method's floor below this many times what a tighter tolerance and rounding change.
 FLOOR_SHARE = 10.0
 #: The share of its tolerance that a method is given to find its floor, and the least that one takes.
@@ -502,8 +516,10 @@ class _Table:
                 row |= self._in_contact(traj, exact)
                 row["floor"] = self.floors.get(key, NAN)
                 row["at_floor"] = bool(row["error"] <= 3 * truth.error or row["error"] <= FLOOR_SHARE * row["floor"])
+        largest = (float(np.abs(traj.energy).max(initial=0.0)) for traj in self.trajectories.values())
+        rest = ROUNDING_OF_ENERGY * max(largest, default=0.0)
         for row in rows:
-            row["energy_error_relative"] = row["energy_error"] / scale if scale > 0 else NAN
+            row["energy_error_relative"] = row["energy_error"] / scale if scale > rest else NAN
         for label in self.jobs:
             _fit_order([row for row in rows if row["label"] == label], self._claimed(label), truth.known_until)
         return Comparison(
@@ -514,6 +530,7 @@ class _Table:
                 energy_note(conservative, bool(truth.runs), scale),
                 *([momentum_note(model)] if free else []),
                 *truth.notes,
+                *floor_notes(rows),
                 *friction_notes(model, self.run.q0, max(self.dts)),
                 *spring_notes(model, self.run.q0, max(self.dts)),
                 *failure_notes(row["reason"] for row in rows if row["status"] != LEFT_OUT),

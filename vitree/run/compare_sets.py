@@ -178,6 +178,8 @@ class WorkPrecision(WorkPrecisionTable):
 
         Raises
         ------
+        InputError
+            If the file cannot be written.
         MissingExtraError
             If matplotlib is not installed (extra "plot").
         """
