@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +15,14 @@ from vitree.arguments import Asked, JsonObject, Keywords, as_numbers, explain_ca
 from vitree.errors import ConvergenceError, InputError, UnknownNameError, VitreeError
 from vitree.integrators.base import Torque
 from vitree.mechanism.pushes import ExternalWrench, Impulse
-from vitree.model.dynamics import friction_rates, spring_rate
 from vitree.model.model import Model
-from vitree.model.system import System, freedom_of
+from vitree.model.system import System
 from vitree.results.comparison import COLUMNS, Compared
 from vitree.results.contact_errors import contact_errors
 from vitree.results.orders import CLAIMED, Order, order_of, pair_orders
 from vitree.results.plain import plain
 from vitree.results.series import ABSURD, NAN, Series, momentum_departure, sensible, series_against
+from vitree.results.tables import Tabled
 from vitree.run.arguments import (
     ARGUMENTS,
     NAMES,
@@ -32,11 +33,22 @@ from vitree.run.arguments import (
     require_system,
     rows_over_steps,
 )
+from vitree.run.compare_notes import (
+    energy_note,
+    engine_notes,
+    failure_notes,
+    floor_notes,
+    friction_notes,
+    momentum_note,
+    spring_notes,
+    system_note,
+    warning_notes,
+)
 from vitree.run.controller import Control, Controller, parts_of
 from vitree.run.reference import ENGINES, SHARP, WITHOUT, Reference, Runner, engine_jobs, error_of, usual_references
 from vitree.run.simulate import ACCURACY, AUTO, NoStep, chosen
 from vitree.run.simulate import run as simulate
-from vitree.run.trajectory import OF_LIMITS, OF_SPEEDS, Trajectory, sound_records
+from vitree.run.trajectory import Trajectory, sound_records
 from vitree.wording import quoted, text_of
 
 if TYPE_CHECKING:
@@ -45,8 +57,42 @@ if TYPE_CHECKING:
 # ---- comparison: the table and pictures of a comparison of methods -----------------------------------------
 
 
-class Comparison(Compared):
-    """The result of :func:`compare`: ``print`` it, ``.plot()`` it, or read ``.table``.
+class Plotted(Tabled):
+    """A table with a picture, alone and on its page."""
+
+    @abstractmethod
+    def _draw(self) -> Figure:
+        """Return the picture."""
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Draw the result; return the matplotlib figure, saved to ``path``.
+
+        Of a comparison the figure has energy and error over time, and the error against several time steps. From many
+        starts it has the medians and bands of energy error and error over time, and of a work-precision set the error
+        against computing time.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed (extra "plot").
+        InputError
+            If the file cannot be written, or there is no run to draw.
+        """
+        from vitree.plot import save
+
+        figure = self._draw()
+        if path is not None:
+            save(figure, path)
+        return figure
+
+    def _figures(self) -> list[str]:
+        from vitree.plot.files import svg_of
+
+        return [svg_of(self._draw())]
+
+
+class Comparison(Plotted, Compared):
+    """The result of :func:`compare`: ``print`` it, ``.plot()`` it, ``.save()`` it, or read ``.table``.
 
     Attributes
     ----------
@@ -101,140 +147,13 @@ class Comparison(Compared):
     trajectories: dict[tuple[str, float], Trajectory]
     reference: Trajectory | None
 
+    def _draw(self) -> Figure:
+        from vitree.plot import comparison
+
+        return comparison(self)
+
     def _figures(self) -> list[str]:
-        from vitree.plot.files import svg_of
-
-        return [svg_of(self.plot())] if self.series else []
-
-    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Draw energy and error over time; return the matplotlib figure, saved to ``path``.
-
-        Raises
-        ------
-        MissingExtraError
-            If matplotlib is not installed (extra "plot").
-        """
-        from vitree.plot import comparison, save
-
-        figure = comparison(self)
-        if path is not None:
-            save(figure, path)
-        return figure
-
-
-# ---- notes of a comparison: sentences on how its numbers are meant -----------------------------------------
-
-
-def system_note(model: System, duration: float) -> str:
-    """Say what was simulated, and for how long."""
-    return f"{model.name}: {freedom_of(model)}, {duration:g} s."
-
-
-def energy_note(conservative: bool, measured: bool, scale: float) -> str:
-    """Say what energies are compared with; relative errors are errors over ``scale`` [J]."""
-    if not (conservative or measured):
-        return "Energy: none. Loads change the energy, and there is no reference to compare with."
-    against = "its start" if conservative else "that of the reference (damping, friction or loads change it)"
-    return (
-        f"Energy: largest difference from {against}; relative to the largest kinetic energy, {scale:.4g} J; "
-        "drift: least-squares slope."
-    )
-
-
-def momentum_note(model: System) -> str:
-    """Say what the momentum is compared with."""
-    part = "along gravity" if model.gravity.any() else "all"
-    return (
-        "Momentum: largest departure from its start plus gravity's impulse; angular: about "
-        f"the world's origin, {part} (kg m^2/s)."
-    )
-
-
-@np.errstate(all="ignore")
-def friction_notes(model: System, q0: np.ndarray, dt: float) -> list[str]:
-    """Return a note if friction at q0 is too stiff for steps of dt [s]."""
-    if not isinstance(model, Model) or not model.friction.any():
-        return []
-    rate = friction_rates(model, q0)  # explicit methods need steps below about 2 of it
-    stiff = int((dt * rate > 2.0).sum())
-    if not stiff:
-        return []
-    return [
-        f"The friction of {stiff} joint{'s' * (stiff != 1)} is too stiff for dt = {dt:g} s "
-        f"({dt * rate.max():.2g} times faster than a step). Explicit methods lose accuracy and order, implicit ones "
-        "some of it. Leave friction out or raise friction_velocity to see their own order."
-    ]
-
-
-def spring_notes(model: System, q0: np.ndarray, dt: float) -> list[str]:
-    """Return a note if springs at q0 are too stiff for explicit steps of dt [s]."""
-    share = dt * spring_rate(model, q0) if isinstance(model, Model) else 0.0
-    if share <= 1.0:
-        return []
-    return [
-        f"A spring is stiff for dt = {dt:g} s: dt is {share:.2g} times its 1/frequency. Explicit methods, and "
-        'linear-time with springs="nodes", are inaccurate above 1 and unstable above 2 times it. linear-time with '
-        'springs="averaged" and midpoint solve for springs.'
-    ]
-
-
-def floor_notes(rows: Iterable[JsonObject]) -> list[str]:
-    """Return which errors are at a floor, by labels."""
-    low: dict[str, list[str]] = {}
-    for row in rows:
-        if row["at_floor"]:
-            low.setdefault(row["label"], []).append(f"{row['dt']:g}")
-    if not low:
-        return []
-    runs = ", ".join(f"{label} ({', '.join(dts)} s)" for label, dts in low.items())
-    return [f"Floor: the tolerance of the solver, rounding or the reference rules the error, not dt, of {runs}."]
-
-
-def failure_notes(reasons: Iterable[str | None]) -> list[str]:
-    """Return why runs failed, each reason once."""
-    return list(dict.fromkeys("Failed: " + reason + "." for reason in reasons if reason))
-
-
-def engine_notes(rows: Iterable[JsonObject]) -> list[str]:
-    """Return how rows of other engines are meant, and what each engine cannot simulate."""
-    left: dict[str, None] = {}
-    ran: dict[str, None] = {}
-    for row in rows:
-        engine = row["label"].partition(" ")[0]
-        if row["status"] == "not simulated":
-            left[f"Not simulated by {engine}: {row['reason']}."] = None
-        else:
-            ran[engine] = None
-    how = {
-        "mujoco": "MuJoCo: a model made of this one, by mj_step from record to record; its contacts and constraints "
-        "are soft.",
-        "pinocchio": "Pinocchio: its accelerations (aba) in a loop in Python, which takes part of the time.",
-    }
-    return [*(how[engine] for engine in ran), *left]
-
-
-def warning_notes(runs: Mapping[tuple[str, float], Trajectory]) -> list[str]:
-    """Return the warnings of runs by (label, dt): their first sentences behind the runs, the others once below them.
-
-    Of limits of joints, which all runs of a motion pass alike, the first is one for all.
-    """
-    told: dict[str, dict[str, list[str]]] = {}
-    for (label, dt), run in runs.items():
-        for text in run.warnings:
-            first, _, others = text.partition(". ")
-            first = first + "." if others else first
-            told.setdefault(others, {}).setdefault(first, []).append(f"{label}, dt = {dt:g} s")
-    notes: list[str] = []
-    for others, firsts in told.items():
-        if others in (OF_LIMITS, OF_SPEEDS):
-            first, (label, *_) = next(iter(firsts.items()))
-            alike = sum(map(len, firsts.values())) - 1
-            more = f" and {alike} more run{'s' * (alike > 1)}" if alike else ""
-            notes.append(f"In {label}{more}: " + first + " " + others)
-            continue
-        notes += ["; ".join(names) + ": " + first for first, names in firsts.items()]
-        notes += [others] if others else []
-    return notes
+        return super()._figures() if self.series else []
 
 
 # ---- compare(): several methods and time steps from one state, in one table --------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ from vitree.results.plain import plain
 from vitree.results.series import NAN
 from vitree.results.work_precision import WorkPrecisionTable
 from vitree.run.arguments import require_system
-from vitree.run.compare import Comparison, Job, compare, jobs_of, time_steps
+from vitree.run.compare import Comparison, Job, Plotted, compare, jobs_of, time_steps
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,7 +32,7 @@ _OF_ERRORS = ("Medians", "The reference", "Error:", *_UNKNOWN, "From", "Failed",
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class EnsembleComparison(ComparedFromStarts):
+class EnsembleComparison(Plotted, ComparedFromStarts):
     """The result of :func:`compare_ensemble`: ``print`` it, ``.plot()`` it, ``.save()`` it, or read ``.table``.
 
     Attributes
@@ -52,25 +51,10 @@ class EnsembleComparison(ComparedFromStarts):
 
     comparisons: tuple[Comparison, ...]
 
-    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Draw the medians and bands of energy error and error over time; return the figure, saved to ``path``.
+    def _draw(self) -> Figure:
+        from vitree.plot import ensemble
 
-        Raises
-        ------
-        MissingExtraError
-            If matplotlib is not installed (extra "plot").
-        """
-        from vitree.plot import ensemble, save
-
-        figure = ensemble(self)
-        if path is not None:
-            save(figure, path)
-        return figure
-
-    def _figures(self) -> list[str]:
-        from vitree.plot.files import svg_of
-
-        return [svg_of(self.plot())]
+        return ensemble(self)
 
 
 def compare_ensemble(
@@ -154,7 +138,7 @@ def _starts(model: System, q0: ArrayLike, v0: ArrayLike | None) -> list[tuple[np
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class WorkPrecision(WorkPrecisionTable):
+class WorkPrecision(Plotted, WorkPrecisionTable):
     """The result of :func:`work_precision`: ``print`` it, ``.plot()`` it, ``.save()`` it, or read ``.table``.
 
     Attributes
@@ -173,27 +157,10 @@ class WorkPrecision(WorkPrecisionTable):
 
     comparisons: Mapping[str, Comparison | EnsembleComparison]
 
-    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Draw error against time, a line per robot and method; return the figure, saved to ``path``.
+    def _draw(self) -> Figure:
+        from vitree.plot import work_precision
 
-        Raises
-        ------
-        InputError
-            If the file cannot be written.
-        MissingExtraError
-            If matplotlib is not installed (extra "plot").
-        """
-        from vitree.plot import save, work_precision
-
-        figure = work_precision(self).figure.figure
-        if path is not None:
-            save(figure, path)
-        return figure
-
-    def _figures(self) -> list[str]:
-        from vitree.plot.files import svg_of
-
-        return [svg_of(self.plot())]
+        return work_precision(self).figure.figure
 
 
 def work_precision(
