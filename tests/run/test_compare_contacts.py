@@ -111,6 +111,23 @@ def test_loops_have_a_variational_reference_that_agrees_with_scipy():
     assert found.orders == pytest.approx({"linear-time": 2, "midpoint": 2}, abs=0.1)
 
 
+@pytest.mark.parametrize("damping", [5.0, 500.0])
+def test_the_reference_of_a_stiff_loop_is_as_good_as_it_says(damping):
+    """Steps of the reference are taken in halves where damping is stiff: two of them may be the same in the end."""
+    tree = vt.Tree("loop")
+    left = tree.world.add(vt.ry("l0", damping=damping), vt.tx(0.5), vt.body("l", 1.0, (0.02,) * 3), vt.tx(0.5))
+    right = tree.world.add(vt.tx(1.2), vt.ry("r0", damping=damping), vt.tx(0.4), vt.body("r", 0.7, (0.02,) * 3))
+    left.add(vt.spherical("l1"), vt.tx(0.3), vt.body("m", 0.4, (0.01,) * 3), vt.tx(0.3), vt.frame("one"))
+    right.add(vt.tx(0.4), vt.frame("other"))
+    tree.constrain(vt.point_constraint("one", "other"))
+    model = tree.compile()
+    q = vt.satisfy_constraints(model, model.integrate(model.neutral(), np.full(model.nv, 0.4)), hold=["l0"])
+    found = vt.compare(model, ["linear-time"], q, duration=0.3, dt=[0.01, 0.0025])
+    exact = vt.simulate(model, q, duration=0.3, dt=0.0025, method="scipy-radau", rtol=1e-11, atol=1e-12)
+    apart = max(np.linalg.norm(model.difference(a, b)) for a, b in zip(found.reference.q, exact.q, strict=True))
+    assert found.reference.method == "linear-time" and apart <= 2 * found.reference_error + 1e-10
+
+
 def test_a_loop_that_passes_a_singular_pose_has_a_reference():
     """Three crossed pairs of links, where accelerations cannot be solved for near the pose that lies flat."""
     tree = vt.Tree("scissor")

@@ -435,7 +435,7 @@ class _Table:
                 row |= self._in_contact(traj, exact)
                 row["floor"] = self.floors.get(key, NAN)
                 row["at_floor"] = bool(row["error"] <= 3 * truth.error or row["error"] <= FLOOR_SHARE * row["floor"])
-        largest = (float(np.abs(traj.energy).max(initial=0.0)) for traj in self.trajectories.values())
+        largest = (float(np.abs(self.trajectories[key].energy).max()) for key in series)
         rest = ROUNDING_OF_ENERGY * max(largest, default=0.0)
         for row in rows:
             row["energy_error_relative"] = row["energy_error"] / scale if scale > rest else NAN
