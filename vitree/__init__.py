@@ -58,6 +58,7 @@ from vitree.model.user_inputs import Constraint, Force, Potential, check_derivat
 from vitree.results.sweep import Sweep
 from vitree.run.bodies import BodyState
 from vitree.run.compare import Comparison, compare
+from vitree.run.compare_sets import EnsembleComparison, WorkPrecision, compare_ensemble, work_precision
 from vitree.run.controller import Control, Controller
 from vitree.run.gradient import Gradient, Perturbation
 from vitree.run.instances import Rollout
@@ -124,6 +125,7 @@ __all__ = [
     "Drive",
     "Ellipsoid",
     "Encoder",
+    "EnsembleComparison",
     "EulerModel",
     "Excitation",
     "ExternalWrench",
@@ -178,6 +180,7 @@ __all__ = [
     "UnknownNameError",
     "UrdfError",
     "VitreeError",
+    "WorkPrecision",
     "World",
     "Wrench",
     "ball",
@@ -188,6 +191,7 @@ __all__ = [
     "check_sdf",
     "check_urdf",
     "compare",
+    "compare_ensemble",
     "convex_parts",
     "cpu_width",
     "cylindrical",
@@ -241,6 +245,7 @@ __all__ = [
     "video",
     "view",
     "weld",
+    "work_precision",
     "write_sexpr",
     "write_urdf",
 ]

@@ -62,6 +62,22 @@ def test_a_picture_that_was_there_is_said_to_be_replaced(run, robot):
     assert (once, again) == ("vitree: wrote compare-two.png\n", "vitree: replaced compare-two.png\n")
 
 
+def test_compare_writes_a_page_and_tables(run, robot, tmp_path):
+    for name, begins in (("t.tex", "% Methods compared"), ("t.csv", "label,method,"), ("t.json", "{")):
+        status, out, err = run("compare", robot, "-m", "linear-time,rk4", *SHORT, "--no-plot", "--html", "page.html",
+                               "--table", name)  # fmt: skip
+        assert status == 0 and "linear-time" in out and f"wrote {name}" in err
+        assert (tmp_path / name).read_text().startswith(begins)
+    page = (tmp_path / "page.html").read_text()
+    assert "<svg" in page and all(f"<td>{method}</td>" in page for method in ("linear-time", "rk4"))
+    assert "replaced page.html" in err and not (tmp_path / "compare-two.png").exists()
+    (tmp_path / "mine.tex").write_text("a text of mine")
+    for option, name in (("--html", "page.txt"), ("--table", "t.xls"), ("--table", "mine.tex")):
+        status, _, err = run("compare", robot, *SHORT, option, name)
+        assert status == 2 and option in err and name in err
+    assert (tmp_path / "mine.tex").read_text() == "a text of mine"
+
+
 def test_compare_as_json_with_orders_and_solvers(run, robot, tmp_path):
     status, out, err = run(
         "compare", robot, "-m", "linear-time:riqn,midpoint,rk4", "-T", 0.1, "--dt", "0.01,0.005",

@@ -9,7 +9,7 @@ import pytest
 
 import vitree as vt
 from vitree.run.arguments import count_steps
-from vitree.run.compare import friction_notes, spring_notes, warning_notes
+from vitree.run.compare_notes import friction_notes, spring_notes, warning_notes
 from vitree.run.trajectory import OF_LIMITS
 
 

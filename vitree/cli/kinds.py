@@ -57,6 +57,7 @@ _KINDS: dict[str, Callable[[bytes, Path], bool]] = {
     ".npz": _is_run,
     ".csv": _is_text,
     ".json": _matches(rb"\A\s*[\[{]"),
+    ".tex": _matches(rb"\\begin\{tabular\}"),
     ".parquet": _begins(b"PAR1"),
     ".nc": _begins(b"CDF", b"\x89HDF"),
     ".mcap": _begins(b"\x89MCAP"),

@@ -37,6 +37,8 @@ Accuracy = Annotated[
 ]
 #: Notes of more characters are shown in short.
 LONG = 300
+#: Endings of tables.
+TABLES = (".tex", ".csv", ".json")
 #: The methods that ``compare`` runs for a mechanism, by default.
 COMPARED = ("linear-time", "midpoint", "semi-implicit-euler", "rk4")
 
@@ -183,8 +185,8 @@ def compare(
         option(
             "--reference",
             text="Method of the reference solution: gauss, at a step that makes its error negligible; a SciPy method, "
-            "at a tolerance of 1e-11 (rad, m, rad/s, m/s); or none. Default: gauss; scipy-dop853 with loops; none with "
-            "contacts, enforced limits or dry friction.",
+            "at a tolerance of 1e-11 (rad, m, rad/s, m/s); linear-time, of order 8, and in contact of order 2 at small "
+            "steps; or none. Default: gauss; linear-time with loops, contacts, enforced limits or dry friction.",
         ),
     ] = None,
     repeats: Annotated[
@@ -207,17 +209,31 @@ def compare(
         ),
     ] = None,
     no_plot: Annotated[bool, option("--no-plot", text="Do not draw a plot.")] = False,
+    html: Annotated[
+        Optional[Path],  # noqa: UP045
+        option("--html", text="Output file of a page with the table, the plot, the notes and the settings (.html)."),
+    ] = None,
+    table: Annotated[
+        Optional[Path],  # noqa: UP045
+        option("--table", text="Output file of the table: LaTeX (.tex), CSV with all measures (.csv) or JSON (.json)."),
+    ] = None,
     force: Force = False,
     notes: Notes = False,
     as_json: Json = False,
 ) -> None:
     """Compare methods from one initial state, in a table and a plot."""
+    from vitree.plot import check_format
     from vitree.run.compare import Comparison, compare
 
     steps = [step_of(part) for part in dt.split(",")]
     import_all(imports)
     system = run.system(robot)
     picture = None if no_plot else _picture(plot, robot.robot, force)
+    if html is not None:
+        check_writable("--html", html, ".html", force=force)
+        check_format("page.svg")  # it has a plot
+    if table is not None:
+        check_writable("--table", table, *TABLES, force=force)
     result: Comparison | None
     interrupted = False
     with Bar(run.progress) as bar:
@@ -246,6 +262,11 @@ def compare(
             text = wrote(picture)
             result.plot(picture)
             say(text)
+        for path in (html, table):
+            if path is not None:
+                text = wrote(path)
+                result.save(path)
+                say(text)
     if interrupted:
         shown = "; the rows that were finished are shown" if result is not None else " before anything was finished"
         say(f"interrupted{shown}")

@@ -14,6 +14,7 @@ from vitree.mechanism.flat import limits_of
 from vitree.mechanism.loads import JointForce, JointSpring
 from vitree.model.model import Model
 from vitree.model.user_inputs import resolve_inputs
+from vitree.results.contacts import ContactLog
 
 
 class Motion(NamedTuple):
@@ -26,12 +27,14 @@ class Motion(NamedTuple):
     v : (n, nv) array
     seconds : float
         Time of the steps by the clock [s].
+    contacts : ContactLog, optional
     """
 
     t: np.ndarray
     q: np.ndarray
     v: np.ndarray
     seconds: float
+    contacts: ContactLog | None = None
 
 
 class Servo(NamedTuple):

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 
 from vitree.arguments import entries
 from vitree.engines.acting import Acting, Motion, limits_hold
-from vitree.engines.mujoco_contacts import add_contacts, quaternion
+from vitree.engines.mujoco_contacts import TouchLog, add_contacts, quaternion
+from vitree.engines.mujoco_loops import add_equalities
 from vitree.errors import InputError, MissingExtraError
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import BALL, FREE, HELICAL, PRISMATIC
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 LOST = 1e6
 #: A quaternion whose length is off by less keeps its digits.
 UNIT = 1e-14
-#: Integrators as ``compare`` calls them.
-METHODS = ("euler", "implicitfast", "rk4")
+#: Integrators as ``compare`` calls them, and their orders.
+METHODS = {"euler": 1, "implicitfast": 1, "rk4": 4}
 #: MuJoCo's callback and warnings are of the whole process.
 _one = threading.Lock()
 
@@ -44,7 +45,7 @@ def require() -> None:
 
 
 def mujoco_model(model: Model, dt: float, integrator: str = "implicitfast", timeconst: float | None = None) -> MjModel:
-    """Return the MjModel of a mechanism, with its contacts, joint springs and drives.
+    """Return the MjModel of a mechanism, with its contacts, constraints, joint springs and drives.
 
     Each drive is an actuator, in the order of ``model.drives``, whose control is kp target + kd rate [N or N m]. Raises
     a NotImplementedError if MuJoCo has nothing like a part of it. The pairs that touch are those of vitree.
@@ -100,6 +101,7 @@ def mujoco_model(model: Model, dt: float, integrator: str = "implicitfast", time
     if model.has_rolling_or_dry_friction:
         raise NotImplementedError("wheels that roll, and dry friction")
     add_contacts(spec, bodies, model, dt, timeconst)
+    add_equalities(spec, bodies, model, dt)
     try:
         own = spec.compile()
     except ValueError as error:
@@ -257,7 +259,7 @@ def run(model: Model, method: str, q: np.ndarray, v: np.ndarray, dt: float, step
     asks = acting.asks or bool(way.free and acting.constant.any())
     if not asks:
         data.qfrc_applied[:] = acting.constant
-    t, qs, vs, seconds, done = [0.0], [q], [v], 0.0, 0
+    t, qs, vs, seconds, done, touches = [0.0], [q], [v], 0.0, 0, TouchLog(model)
     with heard():
         mujoco.set_mjcb_control(pushed if asks else None)
         try:
@@ -273,8 +275,10 @@ def run(model: Model, method: str, q: np.ndarray, v: np.ndarray, dt: float, step
                 t.append(done * dt)
                 qs.append(one)
                 vs.append(other)
+                touches.take(theirs, data, len(t) - 1)
                 if report is not None:
                     report(done, steps)
         finally:
             mujoco.set_mjcb_control(None)
-    return Motion(np.array(t), np.array(qs), np.array(vs), seconds)
+    log = touches.log(dt) if model.has_contact else None
+    return Motion(np.array(t), np.array(qs), np.array(vs), seconds, log)

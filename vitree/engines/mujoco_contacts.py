@@ -13,15 +13,19 @@ from vitree.geometry.meshes import TriangleMesh
 from vitree.geometry.shapes import Box, Capsule, Cone, Cylinder, Ellipsoid, Hull, Shape, Sphere
 from vitree.geometry.solids import circle_across
 from vitree.mechanism.contacts import Contact, against_ground
+from vitree.model.contacts import PLACES, WIDTH
 from vitree.model.model import Model
+from vitree.results.contacts import ContactLog
 
 if TYPE_CHECKING:
-    from mujoco import MjsBody, MjSpec
+    from mujoco import MjData, MjModel, MjsBody, MjSpec
 
 #: Radius of points [m].
 POINT = 1e-6
 #: Points on the rim of the mesh that stands for a cone.
 RIM = 64
+#: The name of planes among those of frames.
+GROUND = "ground"
 #: Steps of the half period of a spring that stands for restitution.
 REBOUND = 10
 
@@ -123,7 +127,7 @@ class _Geoms:
 
         moves, E, p = self.index.place(contact.frame)
         body = self.bodies[moves] if moves >= 0 else self.spec.worldbody
-        name = f"geom{len(self.spec.geoms)}"
+        name = f"{len(self.spec.geoms)} {contact.frame}"
         geom = body.add_geom(
             name=name, type=getattr(mujoco.mjtGeom, f"mjGEOM_{kind}"), size=[*size, 0.0, 0.0, 0.0][:3],
             pos=p + E @ np.asarray(at), quat=quaternion(E @ R), contype=0, conaffinity=0,
@@ -160,7 +164,7 @@ def _add_plane(spec: MjSpec, normal: np.ndarray, height: float) -> str:
 
     x = np.cross(normal, np.eye(3)[np.abs(normal).argmin()])
     x /= np.linalg.norm(x)
-    name = f"geom{len(spec.geoms)}"
+    name = f"{len(spec.geoms)} {GROUND}"
     spec.worldbody.add_geom(
         name=name, type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0.0, 0.0, 1.0], pos=height * normal,
         quat=quaternion(np.column_stack([x, np.cross(normal, x), normal])), contype=0, conaffinity=0,
@@ -177,3 +181,48 @@ def _add_pair(
         geomname1=geoms[0], geomname2=geoms[1], condim=6 if roll else 4 if spin else 3 if friction else 1,
         solref=spring(restitution, dt, timeconst), friction=[friction, friction, spin, roll, roll],
     )  # fmt: skip
+
+
+class TouchLog:
+    """What touches in the steps of a run of MuJoCo that lead to records.
+
+    Parameters
+    ----------
+    model : Model
+    """
+
+    def __init__(self, model: Model):
+        full = model.full
+        assert isinstance(full, Model)
+        self.known = set(full._contact_names)
+        self.numbers: dict[tuple[str, str], int] = {}
+        self.rows: list[np.ndarray] = []
+        self.places: list[np.ndarray] = []
+
+    def take(self, theirs: MjModel, data: MjData, record: int) -> None:
+        """Keep the contacts of the step that led to a record: forces of this step, slip at its end."""
+        import mujoco
+
+        speeds, force = np.zeros(data.nefc), np.zeros(6)
+        if data.ncon:
+            mujoco.mj_mulJacVec(theirs, data, speeds, data.qvel)
+        for k in range(data.ncon):
+            contact = data.contact[k]
+            if contact.efc_address < 0:  # it does not push
+                continue
+            mujoco.mj_contactForce(theirs, data, k, force)
+            axes = contact.frame.reshape(3, 3)  # the normal, from the first geom to the second, and across it
+            one, other = (theirs.geom(int(geom)).name.partition(" ")[2] for geom in contact.geom)
+            sign = 1.0 if (other, one) in self.known or one == GROUND else -1.0
+            pair = (other, one) if sign > 0 else (one, other)
+            number = self.numbers.setdefault(pair, len(self.numbers))
+            across = speeds[contact.efc_address + 1 :][: min(contact.dim - 1, 2)]
+            impulse = sign * theirs.opt.timestep * force[:3] @ axes
+            slip = sign * across @ axes[1 : 1 + len(across)]
+            self.rows.append(np.concatenate([[record, number], impulse, slip, [contact.dist]]))
+            self.places.append(np.concatenate([contact.pos, sign * axes[0], [contact.dist]]))
+
+    def log(self, dt: float) -> ContactLog:
+        """Return what was kept."""
+        rows, places = np.reshape(self.rows, (-1, WIDTH)), np.reshape(self.places, (-1, PLACES))
+        return ContactLog(rows, tuple(self.numbers), places, dt)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 #: Where a state has blown up [m/s or rad/s].
 LOST = 1e6
-METHODS = ("semi-implicit-euler", "rk4")
+#: Methods and their orders.
+METHODS = {"semi-implicit-euler": 1, "rk4": 4}
 
 
 def require() -> None:
@@ -102,6 +103,8 @@ def run(model: Model, method: str, q: np.ndarray, v: np.ndarray, dt: float, step
     """
     import pinocchio as pin
 
+    if model.constraints:
+        raise NotImplementedError("constraints")
     if limits_hold(model) or model.contacts:
         raise NotImplementedError("contacts, limits and ropes that hold")
     theirs = pinocchio_model(model.flat)

@@ -361,8 +361,12 @@ class ModelFacts(System):
     @property
     def is_dissipative(self) -> bool:
         """Whether damping, friction and dampers take its energy, and nothing else changes it, while undriven."""
-        lossy = all(isinstance(load, (*CONSERVATIVE, Damper)) for load in self.flat.loads)
-        return lossy and not (self.is_conservative or self.has_contact)
+        return self._is_passive and not (self.is_conservative or self.has_contact)
+
+    @property
+    def _is_passive(self) -> bool:
+        """Whether nothing gives it energy while undriven; springs of contacts keep some that is not counted."""
+        return all(isinstance(load, (*CONSERVATIVE, Damper)) for load in self.flat.loads)
 
     @property
     def is_free_floating(self) -> bool:
@@ -371,8 +375,13 @@ class ModelFacts(System):
         Every root moves freely in space, by joints without damping, friction, armature, coupling or prescribed motion,
         and there are no loads, no constraints and no contacts.
         """
+        return not self.has_contact and self._floats
+
+    @property
+    def _floats(self) -> bool:
+        """Whether nothing but gravity and contacts changes its spatial momentum while nothing drives it."""
         roots, full = self._free_roots(), self.full
-        if roots is None or self.loads or self.constraints or self.has_contact:
+        if roots is None or self.loads or self.constraints:
             return False
         flat = full.flat
         held = (flat.damping != 0) | (flat.friction != 0) | (flat.armature != 0) | flat.kinematic

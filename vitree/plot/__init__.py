@@ -17,17 +17,18 @@ from vitree.plot import parts
 from vitree.plot.fan import fan
 from vitree.plot.files import check_format, save, settings_of
 from vitree.plot.parts import Runs, line_style
-from vitree.results.comparison import Compared
+from vitree.results.comparison import BAND, Compared, ComparedFromStarts
 from vitree.results.recording import Recording
 from vitree.results.series import momentum_departure
 from vitree.results.units import about, distinct, labels_of
+from vitree.results.work_precision import WorkPrecisionTable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["PLOTS", "center_of_pressure", "check_format", "comparison", "constraint", "contact_forces",
-           "coordinates", "energy", "energy_error", "error", "fan", "figure_of", "gap", "iterations",
+           "coordinates", "energy", "energy_error", "ensemble", "error", "fan", "figure_of", "gap", "iterations",
            "line_style", "momentum", "order", "phase", "residual", "save", "settings_of", "work_precision"]  # fmt: skip
 
 #: Numbers of a run that are too large to draw are left to the axes.
@@ -442,13 +443,15 @@ def work_precision(source: object, axes: Axes | None = None, *, per: str = "seco
 
     Parameters
     ----------
-    source : Comparison, or mapping of label to Comparison
+    source : WorkPrecision, Comparison, or mapping of label to Comparison
         With several time steps.
     per : {"second", "step"}
         Whether the time is that of a second of the motion [s], or of a step [us].
     """
     if not isinstance(per, str) or per not in ("second", "step"):
         raise InputError(f'per={shown(per)} must be "second" or "step"')
+    if isinstance(source, WorkPrecisionTable):
+        return _work_lines(source, parts.begin(axes), per)
     sources, index = parts.comparisons_of("work_precision", source, several=True), 0
     axes = parts.begin(axes)
     for name, found in sources.items():
@@ -458,9 +461,65 @@ def work_precision(source: object, axes: Axes | None = None, *, per: str = "seco
             text = f"{name}, {label}" if len(sources) > 1 else label
             parts.marked(axes, index, text, (times, errors), (times, errors), sound)
             index += 1
+    return _finish_work(axes, source, per)
+
+
+def _finish_work(axes: Axes, source: object, per: str) -> Axes:
     what = "a second of the motion [s]" if per == "second" else "a step [µs]"
     return parts.finish(axes, "work_precision", source, xscale="log", yscale="log", xlabel=f"time to compute {what}",
                   ylabel="largest error [rad, m]")  # fmt: skip
+
+
+def _work_lines(source: WorkPrecisionTable, axes: Axes, per: str) -> Axes:
+    """Draw a line per robot and method, with bars from the 10th to the 90th percentile of several starts."""
+    key = "per_second" if per == "second" else "us_per_step"
+    for index, ((robot, method), rows) in enumerate(source.lines().items()):
+        rows = [row for row in rows if row["error"] > 0 and row[key] == row[key]]
+        times, low, errors, high = (np.array([row[name] for row in rows], dtype=float)
+                                    for name in (key, "error_low", "error", "error_high"))  # fmt: skip
+        text = f"{robot}, {method}" if len(source.comparisons) > 1 else method
+        sound = ~np.array([row["at_floor"] for row in rows], dtype=bool)
+        parts.marked(axes, index, text, (times, errors), (times, errors), sound)
+        if (high > low).any():
+            axes.vlines(times, low, high, color=line_style(index)["color"], linewidth=0.8)
+    return _finish_work(axes, source, per)
+
+
+@_quiet
+def ensemble(source: object) -> Figure:
+    """Return a figure of the energy error and the error over time from many starts: medians and bands.
+
+    Bands are from the 10th to the 90th percentile of the starts; of each method the smallest time step is drawn.
+    ``source`` is an EnsembleComparison; errors as for :func:`energy`.
+    """
+    if not isinstance(source, ComparedFromStarts):
+        raise InputError('"ensemble" draws an EnsembleComparison: vitree.compare_ensemble() makes one')
+    axes = parts.new_figure(figsize=(8, 6)).subplots(2, 1, sharex=True)
+    labels = dict.fromkeys(row["label"] for row in source.table)
+    for name, panel, ylabel in (("energy", axes[0], "energy error [J]"), ("error", axes[1], "error [rad, m]")):
+        for index, label in enumerate(labels):
+            found = []
+            for each in source.comparisons:
+                dts = [dt for run, dt in each.series if run == label]
+                found += [each.series[label, min(dts)]] if dts else []
+            if not found:
+                continue
+            shortest = min(found, key=lambda series: len(series.t))
+            rows = np.abs(np.array([getattr(series, name)[1 : len(shortest.t)] for series in found]))
+            known = np.isfinite(rows).any(axis=0)
+            if not known.any():
+                continue
+            t = shortest.t[1:][known]
+            low, middle, high = (np.nanquantile(rows[:, known], share, axis=0) for share in (BAND[0], 0.5, BAND[1]))
+            style = line_style(index)
+            panel.plot(t, np.where(middle > 0, middle, np.nan), label=parts.literal(label), **style)
+            panel.fill_between(t, low, high, color=style["color"], alpha=0.2, linewidth=0)
+        last = panel is axes[1]
+        parts.finish(panel, "ensemble", source, legend=not last, ylabel=ylabel, yscale="log",
+                     xlabel=parts.TIME if last else "")  # fmt: skip
+    axes[0].set_title(f"medians and bands of {len(source.comparisons)} starts", fontsize="small")
+    figure: Figure = axes[0].figure
+    return figure
 
 
 @_quiet

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -113,6 +114,17 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
     with replacing(path) as stream, rc_context({"svg.hashsalt": "vitree"}):
         figure.savefig(stream, format=kind, dpi=150, metadata=metadata)
     return path
+
+
+def svg_of(figure: Figure) -> str:
+    """Return a figure as an SVG element for a page."""
+    from matplotlib import rc_context
+
+    stream = io.StringIO()
+    with rc_context({"svg.hashsalt": "vitree"}):
+        figure.savefig(stream, format="svg", metadata={"Date": None})
+    text = stream.getvalue()
+    return text[text.index("<svg") :]
 
 
 def settings_of(path: str | os.PathLike[str]) -> JsonObject:

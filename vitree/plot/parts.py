@@ -15,7 +15,7 @@ from vitree.mechanism.unilateral import OF_JOINTS
 from vitree.plot.files import note
 from vitree.results.comparison import Compared
 from vitree.results.recording import Recording
-from vitree.results.series import Series, series_against
+from vitree.results.series import ABSURD, Series, sensible, series_against
 from vitree.results.units import about, labels_of, units_of
 from vitree.wording import visible
 
@@ -49,9 +49,6 @@ BLOW = 3.0
 WIDE = 0.62
 #: The letters in a line of a legend, and the height of a line [in].
 LETTERS, LINE = 48, 0.175
-#: A run has failed where a velocity is above FASTEST [m/s or rad/s]. It has failed above FAST, too, if its kinetic
-#: energy is ABSURD times that of another run of the same motion.
-FASTEST, FAST, ABSURD = 1e9, 1e3, 1e6
 #: A run that failed is drawn until its kinetic energy stays above BEYOND times that of the others. Without others, the
 #: limit is BEYOND_ITSELF times the median of the run.
 BEYOND, BEYOND_ITSELF = 10.0, 30.0
@@ -187,17 +184,6 @@ def labelled(source: object) -> dict[Any, Any]:
     return {}
 
 
-def sensible(run: Recording, most: float) -> int:
-    """Return how many records come before the first that is not finite, or too fast.
-
-    A record above the speed FASTEST is too fast, and so is one above FAST with more kinetic energy than ``most``.
-    """
-    sound = np.isfinite(np.column_stack((run.q, run.v, run.energy))).all(axis=1)
-    speed = np.abs(run.v).max(axis=1, initial=0.0)
-    sound &= (speed < FAST) | (speed < FASTEST) & (run.kinetic <= (most or np.inf))
-    return len(run) if sound.all() else int(sound.argmin())
-
-
 def until(run: Recording, count: int, most: float) -> Recording:
     """Return the first ``count`` records without the last ones that have more kinetic energy than ``most``."""
     run = run[:count]
@@ -234,12 +220,13 @@ def series_of(runs: Runs, dt: float | None) -> dict[str, Series]:
 
 
 def errors_of(found: Compared, label: str, against: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return a column of the table, the errors, and whether the reference resolves each; sorted by time step."""
+    """Return a column of the table, the errors, and whether dt rules each; sorted by time step."""
     rows = [row for row in found.table if row["label"] == label and 0 < row["error"] < np.inf]
     rows = [row for row in rows if label not in runs_of(found, row["dt"]).failed]
     rows.sort(key=lambda row: row["dt"])
     x, errors = (np.array([row[key] for row in rows], dtype=float) for key in (against, "error"))
-    return x, errors, ~(errors <= 3 * found.reference_error)
+    at_floor = np.array([row["at_floor"] for row in rows], dtype=bool)
+    return x, errors, ~(at_floor | (errors <= 3 * found.reference_error))
 
 
 def of_steps(run: Recording, name: str) -> tuple[np.ndarray, np.ndarray]:

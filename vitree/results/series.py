@@ -12,6 +12,9 @@ from vitree.model.system import System
 from vitree.results.recording import Recording
 
 NAN = math.nan
+#: A run has failed where a velocity is above FASTEST [m/s or rad/s]. It has failed above FAST, too, if its kinetic
+#: energy is ABSURD times that of another run of the same motion.
+FASTEST, FAST, ABSURD = 1e9, 1e3, 1e6
 
 
 class Series(NamedTuple):
@@ -35,15 +38,42 @@ def distance(model: System, a: Recording, b: Recording) -> np.ndarray:
     return np.array([np.linalg.norm(model.difference(x, y)) for x, y in zip(a.q, b.q, strict=True)])
 
 
-def series_against(model: System | None, traj: Recording, truth: Recording | None, conservative: bool) -> Series:
-    """Return the errors of a run against a reference; the energy is compared with its start if it is conserved."""
+def series_against(
+    model: System | None, traj: Recording, truth: Recording | None, conservative: bool, until: float = math.inf,
+    impacts: bool = False,
+) -> Series:  # fmt: skip
+    """Return the errors of a run against a reference that is known ``until`` a time [s]; NaN after that.
+
+    The energy is compared with its start if it is conserved. With ``impacts`` its jumps may be off by a record.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         if truth is None or model is None:
             unknown = np.full(len(traj), NAN)
             return Series(traj.t, traj.energy - traj.energy[0] if conservative else unknown, unknown)
         traj, truth = shared(traj, truth)
-        expected = traj.energy[0] if conservative else truth.energy
-        return Series(traj.t, traj.energy - expected, distance(model, truth, traj))
+        known = np.where(traj.t < until, 0.0, NAN)
+        energy = traj.energy - (traj.energy[0] if conservative else truth.energy)
+        if impacts and not conservative:
+            energy = beyond_a_record(traj.energy, truth.energy)
+        return Series(traj.t, energy if conservative else energy + known, distance(model, truth, traj) + known)
+
+
+def beyond_a_record(values: np.ndarray, exact: np.ndarray) -> np.ndarray:
+    """Return values (n, ...) less the nearest that exact ones (n, ...) take from a record before to one after."""
+    around = np.stack([np.concatenate([exact[:1], exact[:-1]]), exact, np.concatenate([exact[1:], exact[-1:]])])
+    found: np.ndarray = values - np.clip(values, around.min(axis=0), around.max(axis=0))
+    return found
+
+
+def sensible(run: Recording, most: float) -> int:
+    """Return how many records come before the first that is not finite, or too fast.
+
+    A record above the speed FASTEST is too fast, and so is one above FAST with more kinetic energy than ``most``.
+    """
+    sound = np.isfinite(np.column_stack((run.q, run.v, run.energy))).all(axis=1)
+    speed = np.abs(run.v).max(axis=1, initial=0.0)
+    sound &= (speed < FAST) | (speed < FASTEST) & (run.kinetic <= (most or np.inf))
+    return len(run) if sound.all() else int(sound.argmin())
 
 
 def momentum_departure(run: Recording, gravity: ArrayLike, total_mass: float) -> tuple[np.ndarray, np.ndarray]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +14,7 @@ import numpy as np
 from vitree.arguments import JsonObject, path_of
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
 from vitree.results.plain import no_nan, plain
+from vitree.results.tables import csv_text
 from vitree.version import __version__
 from vitree.writing import replacing, write_text
 
@@ -160,11 +159,7 @@ class Sweep:
 
     def to_csv(self) -> str:
         """Return the table as CSV: a heading such as "dt [s]" for each column, numbers that read back exactly."""
-        stream = io.StringIO(newline="")
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(f"{name} [{unit}]" if (unit := self.units.get(name)) else name for name in self.names)
-        writer.writerows([row[name] for name in self.names] for row in self.table)
-        return stream.getvalue()
+        return csv_text(self.names, self.units, self.table)
 
     def to_json(self) -> str:
         """Return table and settings as strict JSON text, with null for NaN."""

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import math
 import os
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.arguments import Asked, JsonObject, Keywords, as_numbers, explain_calls_with, several, shown, whole
-from vitree.errors import ConvergenceError, InputError, UnknownNameError
+from vitree.errors import ConvergenceError, InputError, UnknownNameError, VitreeError
 from vitree.integrators.base import Torque
 from vitree.mechanism.pushes import ExternalWrench, Impulse
-from vitree.model.dynamics import friction_rates, spring_rate
 from vitree.model.model import Model
-from vitree.model.system import System, freedom_of
+from vitree.model.system import System
 from vitree.results.comparison import COLUMNS, Compared
+from vitree.results.contact_errors import contact_errors
+from vitree.results.orders import CLAIMED, Order, order_of, pair_orders
 from vitree.results.plain import plain
-from vitree.results.series import NAN, Series, momentum_departure, series_against
+from vitree.results.series import ABSURD, NAN, Series, momentum_departure, sensible, series_against
+from vitree.results.tables import Tabled
 from vitree.run.arguments import (
     ARGUMENTS,
     NAMES,
@@ -28,12 +31,24 @@ from vitree.run.arguments import (
     count_steps,
     hints_of_others,
     require_system,
+    rows_over_steps,
+)
+from vitree.run.compare_notes import (
+    energy_note,
+    engine_notes,
+    failure_notes,
+    floor_notes,
+    friction_notes,
+    momentum_note,
+    spring_notes,
+    system_note,
+    warning_notes,
 )
 from vitree.run.controller import Control, Controller, parts_of
-from vitree.run.reference import GAUSS, Reference, Runner, engine_jobs, usual_reference
+from vitree.run.reference import ENGINES, SHARP, WITHOUT, Reference, Runner, engine_jobs, error_of, usual_references
 from vitree.run.simulate import ACCURACY, AUTO, NoStep, chosen
 from vitree.run.simulate import run as simulate
-from vitree.run.trajectory import OF_LIMITS, OF_SPEEDS, Trajectory, sound_records
+from vitree.run.trajectory import Trajectory, sound_records
 from vitree.wording import quoted, text_of
 
 if TYPE_CHECKING:
@@ -42,8 +57,42 @@ if TYPE_CHECKING:
 # ---- comparison: the table and pictures of a comparison of methods -----------------------------------------
 
 
-class Comparison(Compared):
-    """The result of :func:`compare`: ``print`` it, ``.plot()`` it, or read ``.table``.
+class Plotted(Tabled):
+    """A table with a picture, alone and on its page."""
+
+    @abstractmethod
+    def _draw(self) -> Figure:
+        """Return the picture."""
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Draw the result; return the matplotlib figure, saved to ``path``.
+
+        Of a comparison the figure has energy and error over time, and the error against several time steps. From many
+        starts it has the medians and bands of energy error and error over time, and of a work-precision set the error
+        against computing time.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed (extra "plot").
+        InputError
+            If the file cannot be written, or there is no run to draw.
+        """
+        from vitree.plot import save
+
+        figure = self._draw()
+        if path is not None:
+            save(figure, path)
+        return figure
+
+    def _figures(self) -> list[str]:
+        from vitree.plot.files import svg_of
+
+        return [svg_of(self._draw())]
+
+
+class Comparison(Plotted, Compared):
+    """The result of :func:`compare`: ``print`` it, ``.plot()`` it, ``.save()`` it, or read ``.table``.
 
     Attributes
     ----------
@@ -63,8 +112,21 @@ class Comparison(Compared):
         - ``angular_momentum_error``: likewise of the angular momentum about the world's origin
           (with gravity: its component along gravity, the one that is conserved) [kg m^2/s];
         - ``constraint_error``: largest abs(h) of the constraints [m or rad], NaN without any;
-        - ``error``: largest norm of ``model.difference`` to the reference [rad and m];
-        - ``order``: slope of log error over log dt, the same for all rows of a label;
+        - ``error``: largest norm of ``model.difference`` to the reference, while the reference is known [rad and m];
+        - ``at_floor``: whether something else than dt rules this error: the error of the reference, or ``floor``, by
+          how much a tolerance 1000 times tighter and the rounding of the steps change the run [rad and m]; NaN where
+          the error falls as the method's order has it, and it was not asked for;
+        - ``valid_time``: the first recorded time with an error above 0.1 rad or m [s]; with ``valid_to_end`` there is
+          none, and it is the last time at which the reference is known;
+        - ``order``: slope of log error over log dt at the smallest time steps above the floor, the same for all rows of
+          a label. Two neighbouring pairs of time steps must agree within 5 %, or one pair within 15 % with the order of
+          the method. Else it is NaN, and ``order_status`` is "floor", "not yet asymptotic" or "one pair";
+        - of models with contacts, limits or dry friction: ``penetration``, the deepest at a recorded time [m];
+          ``slip``, the largest velocity of contacts that have stuck in the reference for 0.05 s [m/s];
+          ``cone_violation``, by how much friction exceeds mu N, as a share of the largest normal force [-];
+          ``energy_gained``, the largest rise of the energy above what it was before, if nothing drives the run [J];
+          ``impulse_error``, the largest error of the impulse that contacts have given to a robot with a free base up to
+          a time, as a share of its largest [-]; ``first_touch``, the first recorded time with a closed gap [s];
         - ``iterations_mean``, ``iterations_max`` per step, NaN for methods that solve no equations; ``us_per_step``
           [microseconds].
     trajectories : dict
@@ -85,122 +147,13 @@ class Comparison(Compared):
     trajectories: dict[tuple[str, float], Trajectory]
     reference: Trajectory | None
 
-    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Draw energy and error over time; return the matplotlib figure, saved to ``path``.
+    def _draw(self) -> Figure:
+        from vitree.plot import comparison
 
-        Raises
-        ------
-        MissingExtraError
-            If matplotlib is not installed (extra "plot").
-        """
-        from vitree.plot import comparison, save
+        return comparison(self)
 
-        figure = comparison(self)
-        if path is not None:
-            save(figure, path)
-        return figure
-
-
-# ---- notes of a comparison: sentences on how its numbers are meant -----------------------------------------
-
-
-def system_note(model: System, duration: float) -> str:
-    """Say what was simulated, and for how long."""
-    return f"{model.name}: {freedom_of(model)}, {duration:g} s."
-
-
-def energy_note(conservative: bool, measured: bool, scale: float) -> str:
-    """Say what energies are compared with; relative errors are errors over ``scale`` [J]."""
-    if not (conservative or measured):
-        return "Energy: none. Loads change the energy, and there is no reference to compare with."
-    against = "its start" if conservative else "that of the reference (damping, friction or loads change it)"
-    return (
-        f"Energy: largest difference from {against}; relative to the largest kinetic energy, {scale:.4g} J; "
-        "drift: least-squares slope."
-    )
-
-
-def momentum_note(model: System) -> str:
-    """Say what the momentum is compared with."""
-    part = "along gravity" if model.gravity.any() else "all"
-    return (
-        "Momentum: largest departure from its start plus gravity's impulse; angular: about "
-        f"the world's origin, {part} (kg m^2/s)."
-    )
-
-
-@np.errstate(all="ignore")
-def friction_notes(model: System, q0: np.ndarray, dt: float) -> list[str]:
-    """Return a note if friction at q0 is too stiff for steps of dt [s]."""
-    if not isinstance(model, Model) or not model.friction.any():
-        return []
-    rate = friction_rates(model, q0)  # explicit methods need steps below about 2 of it
-    stiff = int((dt * rate > 2.0).sum())
-    if not stiff:
-        return []
-    return [
-        f"The friction of {stiff} joint{'s' * (stiff != 1)} is too stiff for dt = {dt:g} s "
-        f"({dt * rate.max():.2g} times faster than a step). Explicit methods lose accuracy and order, implicit ones "
-        "some of it. Leave friction out or raise friction_velocity to see their own order."
-    ]
-
-
-def spring_notes(model: System, q0: np.ndarray, dt: float) -> list[str]:
-    """Return a note if springs at q0 are too stiff for explicit steps of dt [s]."""
-    share = dt * spring_rate(model, q0) if isinstance(model, Model) else 0.0
-    if share <= 1.0:
-        return []
-    return [
-        f"A spring is stiff for dt = {dt:g} s: dt is {share:.2g} times its 1/frequency. Explicit methods, and "
-        'linear-time with springs="nodes", are inaccurate above 1 and unstable above 2 times it. linear-time with '
-        'springs="averaged" and midpoint solve for springs.'
-    ]
-
-
-def failure_notes(reasons: Iterable[str | None]) -> list[str]:
-    """Return why runs failed, each reason once."""
-    return list(dict.fromkeys("Failed: " + reason + "." for reason in reasons if reason))
-
-
-def engine_notes(rows: Iterable[JsonObject]) -> list[str]:
-    """Return how rows of other engines are meant, and what each engine cannot simulate."""
-    left: dict[str, None] = {}
-    ran: dict[str, None] = {}
-    for row in rows:
-        engine = row["label"].partition(" ")[0]
-        if row["status"] == "not simulated":
-            left[f"Not simulated by {engine}: {row['reason']}."] = None
-        else:
-            ran[engine] = None
-    how = {
-        "mujoco": "MuJoCo: a model made of this one, by mj_step from record to record; its contacts are soft.",
-        "pinocchio": "Pinocchio: its accelerations (aba) in a loop in Python, which takes part of the time.",
-    }
-    return [*(how[engine] for engine in ran), *left]
-
-
-def warning_notes(runs: Mapping[tuple[str, float], Trajectory]) -> list[str]:
-    """Return the warnings of runs by (label, dt): their first sentences behind the runs, the others once below them.
-
-    Of limits of joints, which all runs of a motion pass alike, the first is one for all.
-    """
-    told: dict[str, dict[str, list[str]]] = {}
-    for (label, dt), run in runs.items():
-        for text in run.warnings:
-            first, _, others = text.partition(". ")
-            first = first + "." if others else first
-            told.setdefault(others, {}).setdefault(first, []).append(f"{label}, dt = {dt:g} s")
-    notes: list[str] = []
-    for others, firsts in told.items():
-        if others in (OF_LIMITS, OF_SPEEDS):
-            first, (label, *_) = next(iter(firsts.items()))
-            alike = sum(map(len, firsts.values())) - 1
-            more = f" and {alike} more run{'s' * (alike > 1)}" if alike else ""
-            notes.append(f"In {label}{more}: " + first + " " + others)
-            continue
-        notes += ["; ".join(names) + ": " + first for first, names in firsts.items()]
-        notes += [others] if others else []
-    return notes
+    def _figures(self) -> list[str]:
+        return super()._figures() if self.series else []
 
 
 # ---- compare(): several methods and time steps from one state, in one table --------------------------------
@@ -213,6 +166,14 @@ _SAME = (NAMES | ARGUMENTS) - {"p0", "q1", "t0", "monitors", "resume", "options"
 #: The status of an engine that cannot simulate a part.
 LEFT_OUT = "not simulated"
 _MEASURES = tuple(column[0] for column in COLUMNS[2:])
+#: A run is valid until its error exceeds this [rad, m].
+VALID = 0.1
+#: A kinetic energy of a smaller share of the energy is rest.
+ROUNDING_OF_ENERGY = 1e-12
+#: An error is at a method's floor below this many times what a tighter tolerance and rounding change.
+FLOOR_SHARE = 10.0
+#: The share of its tolerance that a method is given to find its floor, and the least that one takes.
+TIGHTER, LEAST = 1e-3, 1e-14
 #: A method and its options.
 Job = tuple[str, Keywords]
 #: Remedies of names that are no arguments of :func:`compare`.
@@ -253,7 +214,8 @@ def compare(
     model : Model, or another System
     methods : sequence or dict
         Names of ``vt.METHODS`` or pairs (name, options of ``simulate``); a dict gives labels:
-        ``{"coarse": ("linear-time", {"tolerance": 1e-6})}``.
+        ``{"coarse": ("linear-time", {"tolerance": 1e-6})}``. The option ``dt``, one or several, is for this method in
+        place of the argument.
     q0 : (nq,) array [m or rad]
     v0 : (nv,) array, optional [m/s or rad/s]
         Zero if not given.
@@ -265,13 +227,14 @@ def compare(
     accuracy : float
         Of "auto" [rad and m], as of :func:`vitree.simulate`.
     reference : str, Trajectory, False or None
-        What the error is measured against: "gauss", of order 16, a SciPy method by its name in ``vt.METHODS``, a
-        trajectory (compared at the times it shares with a run), or False for no error column. None: gauss where it
-        can solve, else "scipy-dop853". Gauss cannot solve with constraints, controllers or arrays over steps. With
-        contacts, limits that hold, wheels that roll or dry friction neither can: then there is no error column.
+        What the error is measured against: "gauss", of order 16, "linear-time", of order 8, a SciPy method by its name
+        in ``vt.METHODS``, a trajectory (compared at the times it shares with a run), or False for no error column.
+        None: the first of these that can solve. Gauss cannot solve with constraints or controllers. With contacts,
+        limits that hold, wheels that roll or dry friction it is linear-time of order 2 at small steps, with impacts
+        located in time. Arrays over steps leave a SciPy method, and none in contact.
     reference_tolerance : float
-        Relative [-] and absolute tolerance of a SciPy method. The steps of gauss become shorter until its error is
-        below it, or below a thousandth of the smallest error in the table, or falls no more.
+        Relative [-] and absolute tolerance of a SciPy method. The steps of others become shorter until the error is
+        below it, or below a thousandth of the smallest error in the table (in contact a hundredth), or falls no more.
     control : optional
         As for ``simulate``; arrays over steps fit one time step only. Torque is taken as internal to the robot (no
         thrust on a free base) unless it shows otherwise at the start.
@@ -304,7 +267,7 @@ def compare(
     require_system(model)
     q0 = model.validate_configuration(q0, name="q0")
     v0 = None if v0 is None else model.validate_velocity(v0, "v0")
-    jobs, (asked, auto) = _jobs(methods, model.methods), _time_steps(dt, duration, record_every)
+    jobs, (asked, auto) = jobs_of(methods, model.methods), time_steps(dt, duration, record_every)
     others = engine_jobs(engines)
     if accuracy is not None and not auto:
         raise InputError("accuracy", accuracy, f'requires dt="{AUTO}"; leave it out')
@@ -312,11 +275,15 @@ def compare(
         raise InputError("repeats", repeats, "must be a whole number, 1 or more")
     shared = RunArguments(**{name: given[name] for name in given.keys() & NAMES - {"dt", "accuracy", "progress"}})
     shared = shared.but(wrenches=checked_wrenches(model, given["wrenches"]))
-    source = usual_reference(model, shared) if reference is None or reference is True else reference
-    if isinstance(source, str):
+    source: str | Trajectory | bool = False if reference is None else reference
+    spare: list[str] = []
+    if reference is None or reference is True:
+        source, *spare = usual_references(model, shared) or (False,)
+    elif isinstance(source, str):
         _check_method(source, solving(model), "reference")
     run = Runner(model, shared.but(q0=q0, v0=v0), progress)
-    steps = {label: list(asked) for label in jobs}
+    steps = {label: _own_steps(options, asked, duration, record_every) for label, (_, options) in jobs.items()}
+    jobs = {label: (name, {k: x for k, x in options.items() if k != "dt"}) for label, (name, options) in jobs.items()}
     without: dict[str, NoStep] = {}
     for label, (name, options) in jobs.items() if auto else ():
         try:
@@ -331,8 +298,11 @@ def compare(
     for label, (engine, method) in others.items():
         jobs[label] = (label, {"engine": engine, "method": method})
         steps[label] = sorted({x for own in steps.values() for x in own}, reverse=True)
-    dts = sorted({x for own in steps.values() for x in own}, reverse=True) if auto else asked
-    truth = Reference(source, reference_tolerance, dts, chosen=reference is None or reference is True)
+    every = {x for own in steps.values() for x in own}
+    dts = asked if every == set(asked) else sorted(every, reverse=True)
+    truth = Reference(source, reference_tolerance, dts, spare)
+    if source is False and reference is not False:
+        truth.notes = (WITHOUT.format(rows_over_steps(shared)),)
     truth.check(run)
     table = _Table(run, truth, jobs, steps, int(repeats), without)
     told = {"auto": {"accuracy": ACCURACY if accuracy is None else accuracy}} if auto else {}
@@ -379,6 +349,7 @@ class _Table:
                 "status": "no step", "reason": str(error.args[0]),
             })  # fmt: skip
         self.trajectories: dict[tuple[str, float], Trajectory] = {}
+        self.floors: dict[tuple[str, float], float] = {}
         run.stages = len(self.dts) * repeats + truth.stages
 
     def fill(self) -> None:
@@ -398,24 +369,78 @@ class _Table:
         compared = [(dt, traj) for (label, dt), traj in self.trajectories.items() if (label, dt) in sound]
         # last, since it takes longest: an interrupt then leaves the methods' rows
         self.truth.compute(self.run, compared)
+        self._find_floors()
+
+    def _find_floors(self) -> None:
+        """Estimate the floors of methods whose errors do not fall as their order has it."""
+        for label, (name, options) in self.jobs.items():
+            if len(self.steps[label]) < 2:
+                continue
+            errors = {dt: self._error(label, dt) for dt in sorted(self.steps[label], reverse=True)}
+            errors = {dt: error for dt, error in errors.items() if error > 3 * self.truth.error}
+            claimed, dts = self._claimed(label), list(errors)
+            pairs = pair_orders(np.array(dts), np.array(list(errors.values())))
+            least = (1.0 - CLAIMED) * (claimed or float(pairs.max(initial=0.0)))
+            for dt in {each for k, order in enumerate(pairs) if order < least for each in dts[k : k + 2]}:
+                self.floors[label, dt] = self._floor(label, dt, name, options)
+
+    def _error(self, label: str, dt: float) -> float:
+        """The largest error of a run; NaN without one."""
+        traj, truth = self.trajectories.get((label, dt)), self.truth.of(dt)
+        if traj is None or truth is None:
+            return NAN
+        return error_of(self.run.model, traj, truth, self.truth.known_until)
+
+    def _floor(self, label: str, dt: float, name: str, options: Keywords) -> float:
+        """How much a tighter tolerance and the rounding of steps change a run [rad, m]; NaN if that fails."""
+        run, traj = self.run, self.trajectories[label, dt]
+        model, steps = run.model, max(traj.steps, 1)
+        away = np.random.default_rng(0).standard_normal(model.nv)
+        size = np.finfo(float).eps * math.sqrt(steps) * max(1.0, float(np.abs(run.q0).max(initial=0.0)))
+        q0 = model.integrate(run.q0, size * away / max(float(np.linalg.norm(away)), 1.0))
+        more = dict(options)
+        tolerance = None if "engine" in options else traj.settings.get("tolerance")
+        if tolerance is not None:
+            more["tolerance"] = max(TIGHTER * tolerance, LEAST)
+        run.stages += 1
+        try:
+            other = run(name, f"{label}, floor", dt, q0=q0, **more)
+        except (ArithmeticError, VitreeError):
+            return NAN
+        return error_of(model, other, traj, self.truth.known_until)
+
+    def _claimed(self, label: str) -> float | None:
+        """The order that a method has where motions are smooth; None in contact, and of methods that adapt."""
+        name, options = self.jobs[label]
+        if self.run.touches or name.startswith("scipy-"):
+            return None
+        if "engine" in options:
+            return float(ENGINES[options["engine"]].METHODS[options["method"]])
+        return float(options.get("order", self.run.model.methods[name].order))
 
     def comparison(self, settings: JsonObject) -> Comparison:
         """Return the rows there are, with their errors."""
         model, truth, rows = self.run.model, self.truth, self.rows
         conservative, free = _energy_is_known(self.run), _momentum_is_known(self.run)
+        reference = truth.of(min(self.dts))
+        scale = self._scale(reference)
+        self._drop_diverged(scale)
         series: dict[tuple[str, float], Series] = {}
         for row in rows:
             key = row["label"], row["dt"]
             if row["status"] == "ok":
-                traj = self.trajectories[key]
-                series[key] = series_against(model, traj, truth.of(row["dt"]), conservative)
+                traj, exact = self.trajectories[key], truth.of(row["dt"])
+                series[key] = series_against(model, traj, exact, conservative, truth.known_until, self.run.touches)
                 row |= _measure(model, traj, series[key], free)
-        calmest = min((float(self.trajectories[k].kinetic.max()) for k in series), default=NAN)
-        reference = truth.of(min(self.dts))
-        scale = calmest if reference is None else float(reference.kinetic.max())
+                row |= self._in_contact(traj, exact)
+                row["floor"] = self.floors.get(key, NAN)
+                row["at_floor"] = bool(row["error"] <= 3 * truth.error or row["error"] <= FLOOR_SHARE * row["floor"])
+        largest = (float(np.abs(self.trajectories[key].energy).max()) for key in series)
+        rest = ROUNDING_OF_ENERGY * max(largest, default=0.0)
         for row in rows:
-            row["energy_error_relative"] = row["energy_error"] / scale if scale > 0 else NAN
-        _fit_orders(rows, truth.error)
+            row["energy_error_relative"] = row["energy_error"] / scale if scale > rest else NAN
+        for label in self.jobs:
+            _fit_order([row for row in rows if row["label"] == label], self._claimed(label), truth.known_until)
         return Comparison(
             model_name=model.name, table=rows, trajectories=self.trajectories, reference=reference,
             reference_error=truth.error, series=series, settings=settings,
@@ -424,6 +449,7 @@ class _Table:
                 energy_note(conservative, bool(truth.runs), scale),
                 *([momentum_note(model)] if free else []),
                 *truth.notes,
+                *floor_notes(rows),
                 *friction_notes(model, self.run.q0, max(self.dts)),
                 *spring_notes(model, self.run.q0, max(self.dts)),
                 *failure_notes(row["reason"] for row in rows if row["status"] != LEFT_OUT),
@@ -433,7 +459,40 @@ class _Table:
         )  # fmt: skip
 
 
-def _time_steps(dt: object, duration: float, every: int) -> tuple[list[float], bool]:
+    def _scale(self, reference: Trajectory | None) -> float:
+        """The largest kinetic energy of the reference, or of the calmest run without one [J]."""
+        if reference is not None:
+            return float(reference.kinetic.max())
+        sound = [self.trajectories[row["label"], row["dt"]] for row in self.rows if row["status"] == "ok"]
+        return min((float(traj.kinetic.max()) for traj in sound), default=NAN)
+
+    def _drop_diverged(self, scale: float) -> None:
+        """Let runs fail whose kinetic energy is beyond all bounds."""
+        for row in self.rows:
+            if row["status"] != "ok":
+                continue
+            key = row["label"], row["dt"]
+            traj = self.trajectories[key]
+            if (count := sensible(traj, ABSURD * scale)) < len(traj):
+                self.trajectories[key] = traj[:count]
+                row |= _blank(row["label"], row["method"], row["dt"], row["steps"]) | {
+                    "status": f"failed at t = {traj.t[count]:g} s", "failed_at": float(traj.t[count]),
+                    "reason": f"{row['label']}: the state diverges, for dt = {row['dt']:g} s is too long for it",
+                }  # fmt: skip
+
+    def _in_contact(self, traj: Trajectory, exact: Trajectory | None) -> dict[str, float]:
+        """Return the errors of contacts of a run."""
+        model, given = self.run.model, self.run.shared
+        if not (isinstance(model, Model) and self.run.touches):
+            return {}
+        full = model.full
+        assert isinstance(full, Model)
+        passive = full._is_passive and not full._has_contact_springs and not _is_driven(given)
+        floats = _momentum_is_known(self.run, contacts=True)
+        return contact_errors(model, traj, exact, self.truth.known_until, passive, floats)
+
+
+def time_steps(dt: object, duration: float, every: int) -> tuple[list[float], bool]:
     """Return the time steps [s], checked, and whether one is to be chosen, too."""
     numbers, auto = dt, isinstance(dt, str) and dt == AUTO
     if isinstance(dt, list | tuple):
@@ -452,13 +511,23 @@ def _time_steps(dt: object, duration: float, every: int) -> tuple[list[float], b
     return dts, auto
 
 
+def _own_steps(options: Keywords, asked: list[float], duration: float, every: int) -> list[float]:
+    """Return the time steps of a method [s]: its own, or those asked of all."""
+    if "dt" not in options:
+        return list(asked)
+    steps, auto = time_steps(options["dt"], duration, every)
+    if auto:
+        raise InputError("dt", options["dt"], "of one method must be numbers; dt=\"auto\" is an argument of compare()")
+    return steps
+
+
 def _require_records(duration: float, step: float, every: int) -> None:
     """Raise an InputError if a run has fewer steps than are between records."""
     if count_steps(duration, step) < every:
         raise InputError("record_every", every, f"is more than the steps of dt={quoted(step)} s; lower it")
 
 
-def _jobs(methods: object, known: Collection[str]) -> dict[str, Job]:
+def jobs_of(methods: object, known: Collection[str]) -> dict[str, Job]:
     """Return label -> (method, options) of names, of pairs (name, options), or of a dict of them."""
     if isinstance(methods, str):
         methods = [methods]
@@ -478,7 +547,7 @@ def _jobs(methods: object, known: Collection[str]) -> dict[str, Job]:
                 "methods", methods, f"has the entry {shown(method)}; give a name or a pair (name, options)"
             ) from None
         _check_method(name, known, "methods")
-        for key in sorted(options.keys() & _SAME):
+        for key in sorted(options.keys() & _SAME - {"dt"}):
             raise InputError(key, options[key], f'is the same for all methods; take it out of "{name}"')
         if options.get("adapt") is not None:
             raise InputError(f'compare runs every method with the same equal steps; leave out adapt= for "{name}"')
@@ -500,13 +569,14 @@ def _check_method(name: object, known: Collection[str], argument: str) -> None:
 
 def solving(model: System) -> list[str]:
     """Return the methods that can be a reference."""
-    return [name for name in model.methods if name == GAUSS or name.startswith("scipy-")]
+    return [name for name in model.methods if name in SHARP or name.startswith("scipy-")]
 
 
 def _blank(label: str, name: str, dt: float, steps: int) -> JsonObject:
     """A row without numbers."""
     row = {"label": label, "method": name, "dt": dt, "steps": steps}
-    return row | {"status": "ok", "failed_at": None, "reason": None} | dict.fromkeys(_MEASURES, NAN)
+    told = {"order_status": "", "floor": NAN, "at_floor": False, "valid_to_end": True}
+    return row | {"status": "ok", "failed_at": None, "reason": None} | dict.fromkeys(_MEASURES, NAN) | told
 
 
 def _row(
@@ -541,16 +611,23 @@ def _row(
     return row, traj
 
 
-def _measure(model: System, traj: Trajectory, errors: Series, symmetric: bool) -> dict[str, float]:
-    """Return the largest errors of one run and the drift of its energy."""
+def _measure(model: System, traj: Trajectory, errors: Series, symmetric: bool) -> dict[str, Any]:
+    """Return the largest errors of one run, until when it is valid, and the drift of its energy."""
     with np.errstate(over="ignore", invalid="ignore"):
-        t = errors.t - errors.t.mean()
-        slope = t @ (errors.energy - errors.energy.mean()) / (t @ t) if len(t) > 1 else NAN
-        found = {
-            "energy_error": float(np.abs(errors.energy).max()),
-            "energy_drift": float(slope),
-            "error": float(errors.error.max()),
-        }
+        known = np.isfinite(errors.energy)
+        t, energy = errors.t[known], errors.energy[known]
+        found: dict[str, Any] = {"error": float(np.max(errors.error, where=np.isfinite(errors.error), initial=-1.0))}
+        if found["error"] < 0:
+            found["error"] = NAN
+        else:
+            late = errors.error > VALID
+            last = np.flatnonzero(np.isfinite(errors.error))[-1]
+            found["valid_to_end"] = not late.any()
+            found["valid_time"] = float(errors.t[late.argmax() if late.any() else last])
+        if len(t) > 1:
+            found["energy_error"] = float(np.abs(energy).max())
+            t = t - t.mean()
+            found["energy_drift"] = float(t @ (energy - energy.mean()) / (t @ t))
         if model.constraints:
             found["constraint_error"] = float(np.abs(traj.constraint).max(initial=0.0))
         if symmetric:
@@ -560,35 +637,43 @@ def _measure(model: System, traj: Trajectory, errors: Series, symmetric: bool) -
     return found
 
 
+def _is_driven(given: RunArguments) -> bool:
+    """Say whether something drives a run, beside what is of the model."""
+    forces = any(each is not None for each in (given.torque, given.inputs, given.targets))
+    return bool(forces or given.wrenches or given.prescribed)
+
+
 def _energy_is_known(run: Runner) -> bool:
     """Say whether the energy is constant in exact arithmetic."""
-    given = run.shared
-    driven = any(each is not None for each in (given.torque, given.inputs, given.targets))
-    return run.model.is_conservative and not (driven or given.wrenches or given.prescribed)
+    return run.model.is_conservative and not _is_driven(run.shared)
 
 
-def _momentum_is_known(run: Runner) -> bool:
-    """Say whether every root moves freely in space with no force on it but gravity."""
+def _momentum_is_known(run: Runner, contacts: bool = False) -> bool:
+    """Say whether every root moves freely in space with no force on it but gravity, and of ``contacts``."""
     model, given = run.model, run.shared
     if not isinstance(model, Model):
-        return model.is_free_floating and given.torque is None and given.inputs is None
-    if not model.is_free_floating or given.wrenches or model.loads or model.constraints or given.prescribed:
+        return model.is_free_floating and given.torque is None and given.inputs is None and not contacts
+    if not (model._floats if contacts else model.is_free_floating) or given.wrenches or given.prescribed:
         return False
     v0 = model.zero_velocity() if given.v0 is None else given.v0
     force = np.zeros(model.nv) if given.torque is None else given.torque
     if callable(force):
         force = Asked(force, "torque", "(t, q, v)", (model.nv,))(0.0, run.q0, v0)
-    return not model.expand_velocity(as_numbers(force) != 0)[model._free_roots()].any()
+    pushes = model.expand_velocity(np.atleast_2d(as_numbers(force)) != 0)  # of each step, if it has rows over steps
+    return not pushes[:, model._free_roots()].any()
 
 
-def _fit_orders(rows: list[JsonObject], resolution: float) -> None:
-    """Fit error = C dt^order per label, where the error is well above the reference's own."""
-    floor = 3 * resolution if resolution > 0 else 0.0
-    for label in {row["label"] for row in rows}:
-        own = [row for row in rows if row["label"] == label]
-        points = [(row["dt"], row["error"]) for row in own if floor < row["error"] < math.inf]
-        if len(points) >= 2:
-            x, y = np.log(points).T
-            order = float(np.polyfit(x, y, 1)[0])
-            for row in own:
-                row["order"] = order
+def _fit_order(rows: list[JsonObject], claimed: float | None, until: float) -> None:
+    """Give the rows of a label their order, or why there is none.
+
+    Where small differences grow until the reference is not known, errors of more than VALID say nothing of an order.
+    """
+    sound = [row for row in rows if row["status"] == "ok" and 0 < row["error"] < math.inf]
+    sound = [row for row in sound if until == math.inf or row["error"] <= VALID]
+    adapts = any(row["method"].startswith("scipy-") for row in rows)
+    found = Order(NAN)
+    if not adapts and len(rows) > 1 and any(row["error"] == row["error"] for row in rows):
+        dts, errors, at_floor = ([row[key] for row in sound] for key in ("dt", "error", "at_floor"))
+        found = order_of(dts, errors, at_floor, claimed)
+    for row in rows:
+        row["order"], row["order_status"] = found

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from vitree.arguments import JsonObject, axes_of, real, several
+from vitree.arguments import JsonObject, Keywords, axes_of, real, several
 from vitree.engines import mujoco, pinocchio
 from vitree.engines.acting import Motion, acting_on
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
@@ -67,7 +67,7 @@ def cannot(system: System, given: RunArguments) -> str | None:
         return "controllers"
     if not callable(given.torque) and axes_of(given.torque) > 1:
         return "torque by rows over steps"
-    lacks = {"constraints": system.constraints, "prescribed coordinates": system.flat.kinematic.any(),
+    lacks = {"prescribed coordinates": system.flat.kinematic.any(),
              "dry friction, losses of couplings and wheels that roll": system.has_rolling_or_dry_friction}  # fmt: skip
     return next((text for text, has in lacks.items() if has), None)
 
@@ -109,11 +109,14 @@ def _trajectory(model: Model, motion: Motion, label: str, settings: JsonObject) 
     with np.errstate(all="ignore"):
         energies = model._energies(motion.q, motion.v)
         momenta = model._momenta(motion.q, motion.v)
+    held = tuple(each.name for each in model.constraints)
     return Trajectory(
+        constraint_names=held, constraint=model._constraint_errors(motion.q) if held else np.zeros((n, 0)),
         model_name=model.name, joint_names=model.joint_names, q_names=model.q_names, v_names=model.v_names,
         method=label, settings=settings, t=motion.t, q=motion.q, v=motion.v, p=momenta, kinetic=energies[:, 0],
         potential=energies[:, 1], momentum=energies[:, 2:8], iterations=np.zeros(n, int), residual=np.zeros(n),
         iterations_total=0, iterations_max=0, steps=settings["steps"], seconds=motion.seconds, system=model,
+        contacts=motion.contacts,
     )  # fmt: skip
 
 
@@ -122,31 +125,45 @@ def _trajectory(model: Model, motion: Motion, label: str, settings: JsonObject) 
 
 #: No reference is held to be better than this [rad, m].
 ROUNDING = 5e-14
-#: The method that solves where it can, and the one that solves where it cannot.
-GAUSS, SCIPY = "gauss", "scipy-dop853"
-#: What a comparison says of a model that neither of them can solve.
-WITHOUT = "No errors: no reference method supports contacts, enforced limits, rolling wheels or dry friction."
-#: What gauss takes for a reference.
-SHARP = {"order": 16, "tolerance": 1e-13}
+#: Methods of references: for smooth motions, for loops and contacts, and for what neither can solve.
+GAUSS, VARIATIONAL, SCIPY = "gauss", "linear-time", "scipy-dop853"
+#: What a comparison says of runs that no method can solve with shorter steps.
+WITHOUT = "No errors: with contacts, a reference takes shorter steps, and {} has a row for each step."
+#: Options of the methods that take ever shorter steps, and those of the second in contact: impacts are located in time.
+SHARP: dict[str, Keywords] = {GAUSS: {"order": 16, "tolerance": 1e-13, "monitors": ("error",)},
+                              VARIATIONAL: {"order": 8, "tolerance": 1e-13}}  # fmt: skip
+TOUCHING: Keywords = {"max_impacts": 20}
 #: A reference is known up to the time at which two solutions of it differ by more [rad, m].
 KNOWN = 1e-3
-#: The largest error of a reference as a share of the smallest that is compared with it, and the most parts of a step.
-NEGLIGIBLE, FINEST = 1e-3, 64
+#: The largest error of a reference as a share of the smallest that is compared with it, of smooth motions and in
+#: contact, and the most parts of a step.
+NEGLIGIBLE, NEGLIGIBLE_TOUCHING, FINEST = 1e-3, 1e-2, 64
+#: What ends one method of a reference that was not asked for, and begins the next.
+UNSOLVED = (ConvergenceError, InputError, NotImplementedError)
 
 
-def usual_reference(model: System, given: RunArguments) -> str | bool:
-    """Return the method of the reference, if none is given: gauss where it can solve, else one of SciPy's.
+def usual_references(model: System, given: RunArguments) -> tuple[str, ...]:
+    """Return the methods of the reference if none is given: the first, and those that solve where it fails.
 
-    It is False where neither can: impulses act in steps, of contact, limits, wheels or dry friction.
-    Gauss takes shorter steps than the runs that are compared with it. So nothing may be given by rows over steps.
+    Gauss and linear-time take other steps than the runs that are compared with them: nothing may be given by rows over
+    steps. SciPy's methods know no impulses in steps: of contact, limits, wheels that roll or dry friction. A controller
+    acts at times that gauss steps over.
     """
     full = model.full
-    if isinstance(full, Model) and full.has_contact:
-        return False
-    if not isinstance(full, Model) or GAUSS not in full.methods or full.constraints:
-        return SCIPY
-    held = any(isinstance(x, Controller) for x in (given.torque, given.inputs, given.targets))
-    return SCIPY if held or rows_over_steps(given) is not None else GAUSS
+    if not isinstance(full, Model):
+        return (SCIPY,)
+    by_rows = rows_over_steps(given) is not None
+    if full.has_contact:
+        return () if by_rows else (VARIATIONAL,)
+    if by_rows or (is_held(given) and not full.constraints):
+        return (SCIPY,)
+    smooth = GAUSS in full.methods and not full.constraints
+    return (GAUSS if smooth else VARIATIONAL, SCIPY)
+
+
+def is_held(given: RunArguments) -> bool:
+    """Return whether a controller holds its answers between sampling times."""
+    return any(isinstance(x, Controller) for x in (given.torque, given.inputs, given.targets))
 
 
 class Runner:
@@ -166,6 +183,8 @@ class Runner:
     duration : float [s]
     stages : int
         How many runs there will be.
+    touches : bool
+        Whether impulses act in steps: of contact, limits, wheels that roll, dry friction.
     """
 
     def __init__(self, model: System, shared: RunArguments, progress: Callable[[int, int, str], object] | None):
@@ -173,6 +192,7 @@ class Runner:
         self.q0: np.ndarray = np.asarray(shared.q0)
         self.duration = (np.nan if shared.duration is None else real(shared.duration)) or np.nan
         self.stage = self.stages = 0
+        self.touches = isinstance(model.full, Model) and model.full.has_contact
 
     def __call__(self, method: str, what: str, dt: float, /, **options: Any) -> Trajectory:
         """Run a method with a time step and its own ``options``; the progress report calls the run ``what``."""
@@ -182,7 +202,8 @@ class Runner:
         if self.progress is not None:
             report = lambda done, total: self.progress(done, total, text)  # noqa: E731
         if "engine" in options:
-            return run_engine(options["engine"], options["method"], self.model, self.shared, dt, method, report)
+            given = self.shared.but(q0=options.get("q0", self.q0))
+            return run_engine(options["engine"], options["method"], self.model, given, dt, method, report)
         return simulate(self.model, self.shared.but(method=method, dt=dt, progress=report, **options))
 
     def warm_up(self, method: str, dt: float, steps: int, **options: object) -> None:
@@ -204,8 +225,8 @@ class Reference:
         Relative [-] and absolute tolerance of the method.
     dts : list of float
         Time steps of the runs that are compared with it [s].
-    chosen : bool
-        Whether this method is a default. One of SciPy's then solves where it fails.
+    others : sequence of str
+        Methods that solve if this one, which is a default, does not.
 
     Attributes
     ----------
@@ -218,13 +239,13 @@ class Reference:
         Solutions by the smallest time steps; :meth:`of` finds the one for a step.
     """
 
-    def __init__(self, source: str | Trajectory | bool, tolerance: float, dts: list[float], chosen: bool = False):
+    def __init__(self, source: str | Trajectory | bool, tolerance: float, dts: list[float], others: Sequence[str] = ()):
         if not 0 < real(tolerance) < 1:
             raise InputError("reference_tolerance", tolerance, "must be a number between 0 and 1")
-        self.source = source
-        self.tolerance, self.chosen = real(tolerance), chosen
+        self.source, self.others = source, tuple(others)
+        self.tolerance = real(tolerance)
         self.error, self.known_until = NAN, math.inf
-        self.notes: tuple[str, ...] = (WITHOUT,) if chosen and source is False else ()
+        self.notes: tuple[str, ...] = ()
         # a step that divides another has the other's times among its own
         self.base = {step: min(x for x in dts if _divides(x, step)) for step in dts}
         self.runs: dict[float, Trajectory] = {}
@@ -260,52 +281,74 @@ class Reference:
         """Run the reference, twice or more; ``compared`` are time steps and the runs that it is for."""
         if not isinstance(self.source, str):
             return
-        solve = self._by_gauss if self.source == GAUSS else self._by_scipy
-        errors = []
         try:
-            for dt in sorted(set(self.base.values())):
-                found, error = solve(run, dt, [x for step, x in compared if self.base[step] == dt])
-                if found is None:
-                    self.notes = (f"Error: none, the reference {self.source} is not finite.",)
-                    self.runs.clear()
-                    return
-                errors.append(error)
-                self.runs[dt] = found
-        except ConvergenceError as error:
-            if self.chosen and self.source == GAUSS:
-                self.source, self.known_until = SCIPY, math.inf
-                self.runs.clear()
+            errors = self._errors(run, compared)
+        except UNSOLVED as error:
+            self.runs.clear()
+            if self.others:
+                self.source, *rest = self.others
+                self.others = tuple(rest)
+                self.known_until = math.inf
                 self.compute(run, compared)
                 return
+            if not isinstance(error, ConvergenceError):
+                raise
             self.notes = (f"Error: none, the reference {self.source} failed: " + error.args[0],)
-            self.runs.clear()
             return
         except KeyboardInterrupt:
             self.notes = (f"Error: none, the reference {self.source} was interrupted.",)
             self.runs.clear()
             raise
-        self.error = max(*errors, ROUNDING)
-        about = f"The reference itself is off by about {self.error:.1e}: that is "
-        if self.source == GAUSS:
-            finest = max(float(x.settings["dt"]) for x in self.runs.values())
-            self.notes = (
-                f"Error: largest norm of the difference to gauss of order {SHARP['order']}, dt = {finest:.3g} s. "
-                f"{about}"
-                "how much it changes with longer steps, or what it estimates itself.",
-            )
-        else:
-            self.notes = (
-                f"Error: largest norm of the difference to {self.source}, rtol = atol = {self.tolerance:g}. {about}"
-                "how much it changes with ten times the tolerance.",
-            )
-        if self.known_until < math.inf:
-            self.notes += (
-                f"The motion is chaotic: the reference is known to {KNOWN:g} rad, m until t = "
-                f"{self.known_until:.3g} s, and errors at later times say nothing about a method. Compare over a "
-                "shorter duration.",
-            )
+        if not errors:
+            self.runs.clear()
+            self.notes = (f"Error: none, the reference {self.source} is not finite.",)
+            return
+        self.error = max(ROUNDING, *errors)
+        self.notes = (*self._how(run), *self._until_when(run))
 
-    def _by_scipy(self, run: Runner, dt: float, _: list[Trajectory]) -> tuple[Trajectory | None, float]:
+    def _errors(self, run: Runner, compared: Sequence[tuple[float, Trajectory]]) -> list[float]:
+        """Solve for the times of each step; return the errors, none of them if a solution is not finite."""
+        solve = self._by_shorter_steps if self.source in SHARP else self._by_tolerances
+        if run.touches:
+            solve = self._in_contact
+        errors = []
+        for dt in sorted(set(self.base.values())):
+            found, error = solve(run, dt, [x for step, x in compared if self.base[step] == dt])
+            if found is None:
+                return []
+            errors.append(error)
+            self.runs[dt] = found
+        return errors
+
+    def _how(self, run: Runner) -> list[str]:
+        """Say what the error is measured against, and how large that of the reference is."""
+        about = f"The reference itself is off by about {self.error:.1e}: that is "
+        finest = max(float(x.settings["dt"]) for x in self.runs.values())
+        if self.source == GAUSS:
+            what = f"gauss of order {SHARP[GAUSS]['order']}, dt = {finest:.3g} s"
+            how = "how much it changes with longer steps, or what it estimates itself."
+        elif self.source == VARIATIONAL and run.touches:
+            what = f"{VARIATIONAL} with rigid contacts, dt = {finest:.3g} s"
+            how = "how much it changes with steps two and five times as long."
+        elif self.source == VARIATIONAL:
+            what = f"{VARIATIONAL} of order {SHARP[VARIATIONAL]['order']}, dt = {finest:.3g} s"
+            how = "how much it changes with longer steps."
+        else:
+            what = f"{self.source}, rtol = atol = {self.tolerance:g}"
+            how = "how much it changes with ten times the tolerance."
+        return [f"Error: largest norm of the difference to {what}. {about}{how}"]
+
+    def _until_when(self, run: Runner) -> list[str]:
+        """Say from when the reference is not known."""
+        if self.known_until == math.inf:
+            return []
+        why = "Small differences grow in contact" if run.touches else "The motion is chaotic"
+        return [
+            f"{why}: the reference is known to {KNOWN:g} rad, m until t = {self.known_until:.3g} s. Errors and orders "
+            "are those until then; later ones would say nothing about a method."
+        ]
+
+    def _by_tolerances(self, run: Runner, dt: float, _: list[Trajectory]) -> tuple[Trajectory | None, float]:
         """Return a solution and its error, by two tolerances."""
         # with one largest step both might take the same steps and agree by chance
         loose, tight = (
@@ -319,17 +362,18 @@ class Reference:
         tight_there, loose_there = shared(tight, loose)
         apart = distance(run.model, tight_there, loose_there)
         self.known_until = min(self.known_until, _first_time(tight_there.t, apart > KNOWN))
-        return tight, float(apart.max())
+        return tight, _largest(tight_there.t, apart, self.known_until)
 
-    def _by_gauss(self, run: Runner, dt: float, compared: list[Trajectory]) -> tuple[Trajectory | None, float]:
+    def _by_shorter_steps(self, run: Runner, dt: float, compared: list[Trajectory]) -> tuple[Trajectory | None, float]:
         """Return a solution and its error: steps become shorter until the error is negligible, or falls no more."""
-        model, every, parts = run.model, run.shared.record_every, 1
+        model, method, every = run.model, str(self.source), run.shared.record_every
+        parts = every if is_held(run.shared) else 1  # controllers act at the steps of the runs
         span = dt * every  # of a record, which has as many steps as parts
         before: Trajectory | None = None
         best, error, known = before, math.inf, 0.0
         while True:
             try:
-                now = run(GAUSS, f"reference {GAUSS}", span / parts, record_every=parts, monitors=("error",), **SHARP)
+                now = run(method, f"reference {method}", span / parts, record_every=parts, **SHARP[method])
             except ConvergenceError:  # the steps are too long
                 if parts >= FINEST * every:
                     raise
@@ -337,12 +381,15 @@ class Reference:
                 continue
             if sound_records(now) < len(now):
                 return None, NAN
-            way = max(float(np.linalg.norm(model.difference(now.q[0], q))) for q in now.q)
-            own = way * float(now.monitors["error"].max(initial=0.0))
+            own = 0.0
+            if "error" in now.monitors:
+                way = max(float(np.linalg.norm(model.difference(now.q[0], q))) for q in now.q)
+                own = way * float(now.monitors["error"].max(initial=0.0))
             if before is not None:
                 apart = distance(model, now, before)
-                changed, known = float(apart.max()), max(known, _first_time(now.t, apart > KNOWN))
-                goal = max(self.tolerance, NEGLIGIBLE * min((_error_of(model, x, now) for x in compared), default=0.0))
+                known = max(known, _first_time(now.t, apart > KNOWN))  # two solutions may agree by chance
+                changed = _largest(now.t, apart, known)
+                goal = max(self.tolerance, NEGLIGIBLE * _least_error(model, compared, now, known))
                 falls = max(changed, own) < 0.5 * error
                 if falls or best is None:
                     best, error = now, max(changed, own)
@@ -350,7 +397,40 @@ class Reference:
                     self.known_until = min(self.known_until, known)
                     return best, max(error, ROUNDING)
                 run.stages += 1
-            before, parts = now, parts * (2 if own <= 0.1 * self.tolerance else 4)
+            # not by two where steps may be taken in halves: two solutions would take the same
+            faster = 3 if method == VARIATIONAL else 2 if own <= 0.1 * self.tolerance else 4
+            before, parts = now, parts * faster
+
+    def _in_contact(self, run: Runner, dt: float, compared: list[Trajectory]) -> tuple[Trajectory | None, float]:
+        """Return a solution and its error, the larger of the last two changes, as for :meth:`_by_shorter_steps`.
+
+        Impulses act at nodes. The numbers of steps have no common factors: nodes of steps half as long may miss what
+        happens between them by just as much.
+        """
+        model, method, every = run.model, str(self.source), run.shared.record_every
+        parts, known, changes = 1, math.inf, [math.inf]
+        before = self._touching(run, method, dt, every)
+        while sound_records(before) == len(before):
+            parts = 2 * parts + 1
+            now = self._touching(run, method, dt / parts, parts * every)
+            if sound_records(now) < len(now):
+                break
+            apart = distance(model, now, before)
+            known = _first_time(now.t, apart > KNOWN)
+            changes.append(_largest(now.t, apart, known))
+            error = max(changes[-2:])
+            goal = max(self.tolerance, NEGLIGIBLE_TOUCHING * _least_error(model, compared, now, known))
+            if error <= goal or 2 * parts >= FINEST:
+                self.known_until = min(self.known_until, known)
+                return now, max(error if error < math.inf else changes[-1], ROUNDING)
+            before, run.stages = now, run.stages + 1
+        return None, NAN
+
+    def _touching(self, run: Runner, method: str, dt: float, every: int) -> Trajectory:
+        """Run a reference with some steps between records, with impacts located in time where that can be."""
+        with contextlib.suppress(*UNSOLVED):
+            return run(method, f"reference {method}", dt, record_every=every, **TOUCHING)
+        return run(method, f"reference {method}", dt, record_every=every)
 
 
 def _first_time(t: np.ndarray, late: np.ndarray) -> float:
@@ -358,9 +438,20 @@ def _first_time(t: np.ndarray, late: np.ndarray) -> float:
     return float(t[late.argmax()]) if late.any() else math.inf
 
 
-def _error_of(model: System, one: Trajectory, truth: Trajectory) -> float:
-    """The largest distance of a run from the truth."""
-    return float(distance(model, *shared(one, truth)).max(initial=0.0))
+def _largest(t: np.ndarray, apart: np.ndarray, until: float) -> float:
+    """The largest difference before a time."""
+    return float(apart[t < until].max(initial=0.0))
+
+
+def _least_error(model: System, compared: Sequence[Trajectory], truth: Trajectory, until: float) -> float:
+    """The smallest of the largest errors of runs; zero without runs."""
+    return min((error_of(model, x, truth, until) for x in compared), default=0.0)
+
+
+def error_of(model: System, one: Trajectory, truth: Trajectory, until: float) -> float:
+    """Return the largest distance of a run from the truth before a time [s], [rad, m]."""
+    here, there = shared(one, truth)
+    return _largest(here.t, distance(model, here, there), until)
 
 
 def _divides(small: float, large: float) -> bool:

@@ -1,0 +1,99 @@
+"""Holonomic constraints in MuJoCo: connects, welds and couplings of joints among its equalities, which are soft."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vitree.engines.mujoco_contacts import quaternion
+from vitree.mechanism.constraints import AxisConstraint, Constraint, Coupling, PointConstraint
+from vitree.model.model import Model
+
+if TYPE_CHECKING:
+    from mujoco import MjsBody, MjSpec
+
+#: Places along the axis of a hinge that two connects hold [m].
+ARM = 0.1
+#: Configurations at which a direction is tried, and the largest distance along one in which nothing moves [m].
+TRIALS, STILL = 8, 1e-9
+
+
+def add_equalities(spec: MjSpec, bodies: list[MjsBody], model: Model, dt: float) -> None:
+    """Add an equality for each group of constraints between two frames, and for each coupling, as stiff as dt allows.
+
+    Of two frames whose origins coincide along two directions, those of the third are equal anyhow in a planar
+    mechanism. A hinge is two connects at places of its axis.
+
+    Raises
+    ------
+    NotImplementedError
+        If MuJoCo has nothing like a constraint.
+    """
+    import mujoco
+
+    looks = {"solref": [2 * dt, 1.0]}
+    kinds, objects = mujoco.mjtEq, mujoco.mjtObj
+    entry = {int(model.index.iv[i]): i for i in range(len(bodies))}
+    groups: dict[tuple[str, str], list[Constraint]] = {}
+    for each in model.constraints:
+        if isinstance(each, Coupling):
+            (first, factor), (second, other) = each.factors.items()
+            names = [f"joint{entry[model.joint(joint).v_slice.start]}" for joint in (first, second)]
+            data = np.zeros(mujoco.mjNEQDATA)
+            data[:2] = each.value / factor, -other / factor
+            spec.add_equality(type=kinds.mjEQ_JOINT, objtype=objects.mjOBJ_JOINT, name1=names[0], name2=names[1],
+                              data=data, **looks)  # fmt: skip
+        elif isinstance(each, PointConstraint | AxisConstraint) and not getattr(each, "offset", 0.0):
+            groups.setdefault((each.a, each.b), []).append(each)
+        else:
+            raise NotImplementedError(f"the constraint {each.name}")
+
+    def site(frame: str, along: np.ndarray) -> str:
+        number, E, p = model.index.place(frame)
+        body = bodies[number] if number >= 0 else spec.worldbody
+        name = f"site{len(spec.sites)}"
+        body.add_site(name=name, pos=p + E @ along, quat=quaternion(E))
+        return name
+
+    for (a, b), group in groups.items():
+        points = [each for each in group if isinstance(each, PointConstraint)]
+        turns = [each for each in group if isinstance(each, AxisConstraint)]
+        origin = np.zeros(3)
+        places: list[tuple[np.ndarray, np.ndarray]] = [(origin, origin)]
+        kind = kinds.mjEQ_WELD if len(turns) == 3 else kinds.mjEQ_CONNECT
+        axis = _hinge(turns)
+        if not _coincide(model, a, b, points) or (turns and axis is None and len(turns) != 3):
+            raise NotImplementedError(f"the constraint {group[0].name}, as it is")
+        if axis is not None:
+            places.append((ARM * axis[0], ARM * axis[1]))
+        for here, there in places:
+            spec.add_equality(type=kind, objtype=objects.mjOBJ_SITE, name1=site(a, here), name2=site(b, there), **looks)
+
+
+def _hinge(turns: list[AxisConstraint]) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the axis of a hinge in both frames, if two constraints hold it at right angles to two directions."""
+    if len(turns) != 2 or any(each.cosine or each.facing is None for each in turns):
+        return None
+    axis, along = np.cross(turns[0].axis_a, turns[1].axis_a), np.asarray(turns[0].axis_b, dtype=float)
+    facing = np.asarray(turns[0].facing, dtype=float)
+    if turns[0].axis_b != turns[1].axis_b or not axis.any() or not axis @ facing or not along @ facing:
+        return None
+    one, other = (x * np.sign(x @ facing) / np.linalg.norm(x) for x in (axis, along))
+    return one, other
+
+
+def _coincide(model: Model, a: str, b: str, points: list[PointConstraint]) -> bool:
+    """Whether origins of two frames coincide: along three directions, or two and in the third nothing moves."""
+    axes = np.array([each.axis for each in points], dtype=float).reshape(-1, 3)
+    rank = int(np.linalg.matrix_rank(axes)) if len(axes) else 0
+    if rank != 2 or any(each.axes != "world" for each in points):
+        return rank == 3
+    across = np.linalg.svd(axes)[2][-1]
+    rng = np.random.default_rng(0)
+    for _ in range(TRIALS):
+        q = model.integrate(model.neutral(), rng.standard_normal(model.nv))
+        one, other = (model.frame_pose(frame, q)[:3, 3] if frame != "world" else np.zeros(3) for frame in (a, b))
+        if abs(across @ (one - other)) > STILL:
+            return False
+    return True
