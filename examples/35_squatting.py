@@ -15,18 +15,14 @@ from vitree import control as vc
 
 DT, PERIOD, DEPTH, AHEAD = 0.001, 2.0, 0.12, (0.25, 0.05, 0.15)  # [s, s, m, m]
 PUSH = vt.ExternalWrench("torso_2_link", (0.0, 60.0, 0.0), start=0.5, end=0.7)
-CORNERS = [(x, y, 0.0) for x in (-0.1, 0.1) for y in (-0.06, 0.06)]
-SOLES, HAND = ("left_sole_link", "right_sole_link"), "gripper_left_base_link"
+SOLES, HAND = stand_ins.SOLES, "gripper_left_base_link"
 
 
 def main() -> vt.Trajectory:
-    tree = vt.read_urdf(vt.find_robot("talos_full_v2_box"), base="free")
-    tree.contact(vt.Ground(friction=0.7), [vt.Contact(sole, points=CORNERS) for sole in SOLES])
-    robot = tree.compile().reduced()
-    q = vt.place_on_ground(robot, stand_ins.half_sitting(robot))
+    robot, q = stand_ins.on_two_feet(0.7)
     com, hand = vc.CenterOfMassTask().hold(robot, q), vc.PositionTask(HAND, weight=0.5).hold(robot, q)
     rest = vc.OrientationTask("torso_2_link").hold(robot, q), vc.PostureTask(q, weight=0.02)
-    feet = [vc.SupportContact(sole, CORNERS, friction=0.6) for sole in SOLES]
+    feet = [vc.SupportContact(sole, stand_ins.CORNERS, friction=0.6) for sole in SOLES]
     forces = vc.WholeBodyControl(robot, [vc.AccelerationTask(x, stiffness=200.0) for x in (com, hand, *rest)], feet)
     high, near = com.target, hand.target
 

@@ -11,6 +11,8 @@ HALF_SITTING |= {"arm_left_2_joint": 0.173, "arm_right_2_joint": -0.173, "arm_le
                  "arm_right_4_joint": -0.525}  # fmt: skip
 LIFTED = {"leg_right_3_joint": -0.7, "leg_right_4_joint": 1.4, "leg_right_5_joint": -0.7, "gripper_left_joint": -0.5,
           "gripper_right_joint": -0.5}  # fmt: skip
+#: Its soles, and their corners [m].
+SOLES, CORNERS = ("left_sole_link", "right_sole_link"), [(x, y, 0.0) for x in (-0.1, 0.1) for y in (-0.06, 0.06)]
 STRONG, WEAK = (1500, 60), (200, 10)  # kp [N m/rad], kd [N m s/rad]
 #: Hips, thighs and legs of the Go2: where they begin, and how long they are [m].
 REACH, WIDTH, OFFSET, LEG, BALL = 0.193, 0.0465, 0.0955, 0.213, 0.022
@@ -20,8 +22,7 @@ def humanoid(ground: vt.Ground) -> tuple[vt.Model, tuple[str, str], dict[str, fl
     """Return Talos on its soles, or the human figure, with drives; the names of the soles; a posture [rad]."""
     try:
         tree = vt.read_urdf(vt.find_robot("talos_full_v2_box"), base="free")
-        soles, strong, posture = ("left_sole_link", "right_sole_link"), ("leg_*", "torso_*"), HALF_SITTING
-        corners = [(x, y, 0.0) for x in (-0.1, 0.1) for y in (-0.06, 0.06)]
+        soles, corners, strong, posture = SOLES, CORNERS, ("leg_*", "torso_*"), HALF_SITTING
     except vt.UnknownNameError:
         tree = vt.read_urdf(vt.find_robot("human"), base="free")
         soles, strong, posture = ("left_foot", "right_foot"), ("*_hip_*", "*_knee_*", "*_ankle_*", "lumbar_*"), {}
@@ -36,6 +37,14 @@ def half_sitting(robot: vt.Model) -> np.ndarray:
     for joint, angle in (HALF_SITTING | dict.fromkeys(("gripper_left_joint", "gripper_right_joint"), -0.5)).items():
         q[robot.joint(joint).q_slice] = angle
     return q
+
+
+def on_two_feet(friction: float) -> tuple[vt.Model, np.ndarray]:
+    """Return Talos without drives, which stands on the corners of its soles with its knees bent."""
+    tree = vt.read_urdf(vt.find_robot("talos_full_v2_box"), base="free")
+    tree.contact(vt.Ground(friction=friction), [vt.Contact(sole, points=CORNERS) for sole in SOLES])
+    robot = tree.compile().reduced()
+    return robot, vt.place_on_ground(robot, half_sitting(robot))
 
 
 def on_left_foot(robot: vt.Model, sideways: float, forward: float) -> np.ndarray:

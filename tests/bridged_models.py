@@ -23,6 +23,14 @@ def bridged_model(kinds=KINDS, seed=7, nbody=3):
     return vt.Model(replace(flat, loads=(*drives, push)))
 
 
+def ball_on_the_ground():
+    """A ball of radius 0.1 m on the ground, with friction."""
+    tree = vt.Tree("ball")
+    tree.world.add(vt.free("base"), vt.body("ball", 1.0, (0.01, 0.01, 0.01)))
+    tree.contact(vt.Ground(friction=0.2), vt.Contact("ball", shapes=vt.Sphere(0.1)))
+    return tree.compile()
+
+
 def bridged_start(model, count, steps, seed=0):
     """Arrays q (count, nq), with quaternions of many lengths, p (count, nv), torque and inputs (count, steps, ...)."""
     rng = np.random.default_rng(seed)

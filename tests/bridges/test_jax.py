@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
-from bridged_models import EACH, METHODS, bridged_model, bridged_start
+from bridged_models import EACH, METHODS, ball_on_the_ground, bridged_model, bridged_start
 
 import vitree as vt
 from vitree.mechanism.flat import KINDS
@@ -33,7 +34,7 @@ def test_check_grads(kinds, method):
     model = bridged_model(kinds)
     steps = Steps(model, dt=0.02, method=method, tolerance=1e-14)
     q, p, torque, inputs = bridged_start(model, 2, 2)
-    close = {"order": 1, "modes": ["rev"], "eps": 1e-5, "rtol": 1e-7, "atol": 1e-7}
+    close = {"order": 1, "modes": ["fwd", "rev"], "eps": 1e-5, "rtol": 1e-7, "atol": 1e-7}
     check_grads(steps.step, (q[0], p[0], torque[0, 0], inputs[0, 0]), **close)
     check_grads(jax.jit(steps.run), (q, p, torque, inputs), **close)
     check_grads(steps.momentum, (q, p), **close)
@@ -117,15 +118,97 @@ def test_wrong_uses_are_told():
         steps.step(q, p)
 
 
-def test_second_derivatives_are_refused():
-    """In reverse mode by vitree, which names what there is; in forward mode by JAX."""
+@pytest.mark.parametrize("method", METHODS)
+def test_second_derivatives(method):
+    """Of each function, forward and in reverse over each other, against differences of first ones."""
+    model = bridged_model()
+    steps = Steps(model, dt=0.02, method=method, tolerance=1e-14)
+    q, p, torque, inputs = bridged_start(model, 2, 2)
+    close = {"order": 2, "modes": ["fwd", "rev"], "eps": 1e-4, "rtol": 1e-5, "atol": 1e-6}
+    check_grads(jax.jit(steps.run), (q, p, torque, inputs), **close)
+    check_grads(steps.momentum, (q, p), **close)
+    check_grads(steps.velocity, (q, p), **close)
+    check_grads(steps.difference, (q, q[[1, 0]]), **close)
+    check_grads(steps.integrate, (q, p), **close)
+
+
+def test_hessians():
+    """Each mode over each, under jit and vmap, and of a loop of steps in JAX."""
+    model = bridged_model()
+    steps = Steps(model, dt=0.02, tolerance=1e-14)
+    many = bridged_start(model, 2, 3)
+    q, p, torque, inputs = (x[0] for x in many)
+
+    def cost(torque, q, p, inputs):
+        Q, P = steps.run(q, p, torque, inputs)
+        return (Q**3).sum() + (P**2).sum()
+
+    def looped(torque):
+        def body(state, given):
+            found = steps.step(*state, *given)
+            return found, found
+
+        Q, P = jax.lax.scan(body, (jnp.asarray(q), jnp.asarray(p)), (torque, inputs))[1]
+        return (Q**3).sum() + (P**2).sum()
+
+    at = torque, q, p, inputs
+    hessian = jax.hessian(cost)(*at)
+    size = np.abs(hessian).max()
+    assert size > 1e-4
+    modes = jax.jacfwd, jax.jacrev
+    for found in (*(outer(inner(cost))(*at) for outer in modes for inner in modes), jax.jit(jax.hessian(cost))(*at),
+                  jax.vmap(jax.hessian(cost))(many[2], many[0], many[1], many[3])[0]):  # fmt: skip
+        np.testing.assert_allclose(found, hessian, rtol=0, atol=1e-10 * size)
+    np.testing.assert_allclose(jax.jacfwd(cost)(*at), jax.grad(cost)(*at), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(jax.jit(jax.grad(looped))(torque), jax.grad(cost)(*at), rtol=0, atol=1e-10)
+    np.testing.assert_allclose(jax.jit(jax.hessian(looped))(torque), hessian, rtol=0, atol=1e-7 * size)
+
+
+def test_transposes():
+    """jax.linear_transpose of tangents and of cotangents, also within a second derivative."""
+    model = bridged_model()
+    steps, rng = Steps(model, dt=0.02, tolerance=1e-14), np.random.default_rng(1)
+    q, p, torque, inputs = (x[0] for x in bridged_start(model, 1, 2))
+    run = lambda torque: steps.run(q, p, torque, inputs)  # noqa: E731
+    bars = tuple(rng.normal(size=x.shape) for x in run(torque))
+    t, w = rng.normal(size=(2, *torque.shape))
+
+    def pulled(torque, bars):
+        return jax.vjp(run, torque)[1](bars)[0]
+
+    def pushed(torque, t):
+        return jax.jvp(run, (torque,), (t,))[1]
+
+    for forward, x, y in (
+        (lambda t: pushed(torque, t), t, bars),
+        (lambda bars: pulled(torque, bars), bars, t),
+        (lambda bars: jax.jvp(partial(pulled, bars=bars), (torque,), (w,))[1], bars, t),
+        (lambda t: jax.jvp(partial(pushed, t=t), (torque,), (w,))[1], t, bars),
+    ):
+        (back,) = jax.linear_transpose(forward, x)(y)
+        one, other = (
+            sum(np.vdot(a, b) for a, b in zip(jax.tree.leaves(f), jax.tree.leaves(g), strict=True))
+            for f, g in ((forward(x), y), (back, x))
+        )
+        assert one == pytest.approx(other, rel=1e-7)
+        assert abs(one) > 1e-6
+
+
+def test_third_derivatives_are_refused():
     model = vt.load_urdf(vt.find_robot("double_pendulum"))
     steps, q, p = Steps(model, dt=0.01), jnp.array([0.3, 0.2]), jnp.zeros(2)
-    reached = lambda q: steps.step(q, p)[0].sum()  # noqa: E731
-    with pytest.raises(vt.InputError, match="curvature"):
-        jax.grad(lambda q: jax.grad(reached)(q).sum())(q)
-    with pytest.raises(TypeError, match="forward-mode"):
-        jax.hessian(reached)(q)
+    with pytest.raises(vt.InputError, match=r"third derivatives .* differentiate at most twice"):
+        jax.grad(lambda q: jax.hessian(lambda q: steps.step(q, p)[0].sum())(q).sum())(q)
+
+
+def test_second_derivatives_with_contacts_are_refused():
+    model = ball_on_the_ground()
+    steps = Steps(model, dt=0.01)
+    q, p = vt.place_on_ground(model, model.neutral()), jnp.array([1.0, 0.4, 0, 0, 0, 0.01])
+    reached = lambda p: (steps.step(q, p)[0] ** 2).sum()  # noqa: E731
+    assert abs(jax.grad(reached)(p)).max() > 0
+    with pytest.raises(vt.ModelError, match="no second derivatives: it has contacts"):
+        jax.jit(jax.hessian(reached))(p)
 
 
 def test_without_jax_the_extra_is_named(monkeypatch):

@@ -1,4 +1,4 @@
-"""What all bridges are made of: coordinates of quaternions, steps forward, gradients swept back."""
+"""What all bridges are made of: coordinates of quaternions, steps, their derivatives forward, backward and twice."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from bridged_models import EACH, METHODS, bridged_model, bridged_start, differences, unit
+from bridged_models import EACH, METHODS, ball_on_the_ground, bridged_model, bridged_start, differences, unit
 from random_models import random_flat
 
 import vitree as vt
 from vitree.bridges import steps as engines
 from vitree.bridges.coordinates import Coordinates
+from vitree.bridges.smooth import LastPoint
 from vitree.bridges.steps import Steps
 from vitree.mechanism.flat import KINDS
 
@@ -124,26 +125,37 @@ def test_threads_take_turns():
     assert np.array_equal(np.array(found), steps.forward(q, p, torque, inputs).q)
 
 
-def test_momenta_and_velocities_and_their_gradients():
+def check_products(function, x, rtol):
+    """J t and J^T b of a function of two arrays, at rows one by one, against differences."""
+    point, rng = function.at(*x), np.random.default_rng(3)
+    bar, changes = rng.normal(size=point.value[0].shape), [rng.normal(size=y.shape) for y in x]
+    pulled, pushed = point.pull((bar,)), point.push(changes)[0]
+    for k in range(len(bar)):
+        expected = 0.0
+        for j, change in enumerate(changes):
+            def of_one(y, j=j, k=k):
+                given = [y[None] if i == j else one[k : k + 1] for i, one in enumerate(x)]
+                return function.at(*given).value[0][0]
+
+            by = differences(of_one, x[j][k])
+            size = max(1.0, np.abs(by).max())
+            np.testing.assert_allclose(pulled[j][k], bar[k] @ by, rtol=0, atol=rtol * size)
+            expected = expected + by @ change[k]
+        np.testing.assert_allclose(pushed[k], expected, rtol=0, atol=rtol * size)
+
+
+def test_momenta_and_velocities_and_their_derivatives():
     model = bridged_model(nbody=5)
     steps = Steps(model, 0.01, "midpoint", {})
     q, p, *_ = bridged_start(model, 2, 1)
     v = steps.velocities(q, p)
     np.testing.assert_allclose(steps.momenta(q, v), p, rtol=1e-11, atol=1e-12)
-    bar = np.random.default_rng(3).normal(size=p.shape)
-    for forward, pull, x in ((steps.momenta, steps.pull_momenta, v), (steps.velocities, steps.pull_velocities, p)):
-        found = pull(q, x, bar)
-        for k in range(2):
-            at = slice(k, k + 1)
-            by_q = differences(lambda y, at=at, f=forward, x=x: f(y[None], x[at])[0], q[k])
-            by_x = differences(lambda y, at=at, f=forward: f(q[at], y[None])[0], x[k])
-            for one, other in zip(found, (by_q, by_x), strict=True):
-                size = max(1.0, np.abs(other).max())
-                np.testing.assert_allclose(one[k], bar[k] @ other, rtol=0, atol=1e-8 * size)
+    check_products(steps.functions["momentum"], (q, v), 1e-8)
+    check_products(steps.functions["velocity"], (q, p), 1e-8)
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-9, 0.1, 2.0, 20.0])
-def test_displacements_and_their_gradients(size):
+def test_displacements_and_their_derivatives(size):
     model = bridged_model(nbody=6)
     steps = Steps(model, 0.01, "midpoint", {})
     rng = np.random.default_rng(5)
@@ -153,16 +165,99 @@ def test_displacements_and_their_gradients(size):
     np.testing.assert_allclose(q1, [model.integrate(a, b) for a, b in zip(unit(model, q), d, strict=True)], atol=1e-15)
     if size < 3:
         np.testing.assert_allclose(steps.differences(q, q1), d, rtol=0, atol=1e-12)
-    for forward, pull, x, y in ((steps.displaced, steps.pull_displaced, q, d),
-                                (steps.differences, steps.pull_differences, q, 1.5 * q1)):  # fmt: skip
-        bar = rng.normal(size=forward(x, y).shape)
-        found = pull(x, y, bar)
-        for k in range(2):
-            at = slice(k, k + 1)
-            by_x = differences(lambda z, at=at, f=forward, y=y: f(z[None], y[at])[0], x[k])
-            by_y = differences(lambda z, at=at, f=forward, x=x: f(x[at], z[None])[0], y[k])
-            for one, other in zip(found, (by_x, by_y), strict=True):
-                np.testing.assert_allclose(one[k], bar[k] @ other, rtol=0, atol=1e-8)
+    check_products(steps.functions["integrate"], (q, d), 1e-8)
+    check_products(steps.functions["difference"], (q, 1.5 * q1), 1e-8)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_forward_and_backward_are_transposes(method, monkeypatch):
+    """<b, J t> = <J^T b, t>, of many instances together, a few steps at a time, and from the runs of the instances."""
+    model = bridged_model()
+    steps, rng = Steps(model, 0.01, method, {}), np.random.default_rng(8)
+    given = bridged_start(model, 3, 5)
+    change = [rng.normal(size=x.shape) for x in given]
+    bars = rng.normal(size=(3, 6, model.nq)), rng.normal(size=(3, 6, model.nv))
+
+    def products():
+        course = steps.forward(*given)
+        pushed, pulled = course.pushforward(*change), course.pullback(*bars)
+        for k in range(3):
+            forward, back = (sum(np.vdot(a[k], b[k]) for a, b in zip(x, y, strict=True))
+                             for x, y in ((bars, pushed), (pulled, change)))  # fmt: skip
+            assert forward == pytest.approx(back, rel=1e-10)
+        return pushed
+
+    together = products()
+    monkeypatch.setattr(engines, "ENTRIES", 1)
+    by_steps = products()
+    steps.together = False
+    for other in (by_steps, products()):
+        for one, found in zip(together, other, strict=True):
+            np.testing.assert_allclose(found, one, rtol=0, atol=1e-11 * np.abs(one).max())
+
+
+def derived(steps, name, arrays, w, size=1e-3):
+    """Differences of order 6 of an operation along w, a change of x."""
+    found = 0.0
+    for k, weight in ((1, 45), (2, -9), (3, 1)):
+        for sign in (1, -1):
+            moved = [a + sign * k * size * b for a, b in zip(arrays, w, strict=False)]
+            there = steps.functions["run"].evaluate(name, [*moved, *arrays[len(w) :]])
+            found = found + sign * weight * np.concatenate([x.ravel() for x in there]) / (60 * size)
+    return found
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kinds", [*EACH, KINDS], ids=[*KINDS, "all"])
+def test_second_derivatives(kinds, method):
+    """Against differences of the whole products along raw coordinates, for changes of very different sizes."""
+    model = bridged_model(kinds)
+    steps, rng = Steps(model, 0.02, method, {"tolerance": 1e-14}), np.random.default_rng(4)
+    x = bridged_start(model, 2, 3)
+    t, w = ([rng.normal(size=y.shape) for y in x] for _ in range(2))
+    bars = [rng.normal(size=(2, 4, n)) for n in (model.nq, model.nv)]
+    run = steps.functions["run"]
+    for name, other in (("push", t), ("pull", bars)):
+        expected = derived(steps, name, [*x, *other], w, 1e-4)
+        # steps of prismatic joints are linear
+        product = max(np.abs(y).max() for y in run.evaluate(name, [*x, *other]))
+        size = max(np.abs(expected).max(), 1e-3 * product)
+        for scale in (1e-6, 1.0, 1e6):
+            along = run.evaluate(f"{name}_along", [*x, *other, *(scale * y for y in w)])
+            found = np.concatenate([y.ravel() for y in along]) / scale
+            np.testing.assert_allclose(found, expected, rtol=0, atol=2e-7 * size)
+    # they are symmetric, and transposes of each other
+    one, other = (run.evaluate("push_along", [*x, *a, *b]) for a, b in ((t, w), (w, t)))
+    back = run.evaluate("pull_along", [*x, *bars, *w])
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-7 * max(1.0, np.abs(a).max()))
+    forward = sum(np.vdot(a, b) for a, b in zip(bars, one, strict=True))
+    assert forward == pytest.approx(sum(np.vdot(a, b) for a, b in zip(back, t, strict=True)), rel=1e-7, abs=1e-7)
+
+
+def test_second_derivatives_that_do_not_exist_are_refused():
+    steps = Steps(ball_on_the_ground(), 0.01, "linear-time", {})
+    assert steps.functions["run"].require_along("value") == "push"
+    assert steps.functions["momentum"].require_along("pull") == "pull_along"
+    with pytest.raises(vt.ModelError, match=r"no second derivatives: it has contacts.* leave them out"):
+        steps.functions["run"].require_along("pull")
+
+
+def test_the_last_point_is_kept_for_the_same_numbers(monkeypatch):
+    model = bridged_model()
+    steps, taken = Steps(model, 0.01, "linear-time", {}), []
+    forward = Steps.forward
+    monkeypatch.setattr(Steps, "forward", lambda self, *x: taken.append(1) or forward(self, *x))
+    x = bridged_start(model, 2, 3)
+    last = LastPoint(steps.functions["run"])
+    value = last.evaluate("value", x)
+    pushed = last.evaluate("push", [*(y.copy() for y in x), *x])
+    assert len(taken) == 1
+    other = [x[0], 2 * x[1], *x[2:]]
+    assert not np.array_equal(last.evaluate("value", other)[1], value[1])
+    assert len(taken) == 2
+    for one, again in zip(pushed, steps.functions["run"].evaluate("push", [*x, *x]), strict=True):
+        assert np.array_equal(one, again)
 
 
 def test_wrong_uses_are_told():
@@ -234,10 +329,7 @@ def test_a_step_that_fails_leaves_the_steps_as_they_were(count):
 
 def test_gradients_through_a_slide():
     """Friction opposes, by half, the slip of the step before: gradients go through it. Zero is no start here."""
-    tree = vt.Tree("ball")
-    tree.world.add(vt.free("base"), vt.body("ball", 1.0, (0.01, 0.01, 0.01)))
-    tree.contact(vt.Ground(friction=0.2), vt.Contact("ball", shapes=vt.Sphere(0.1)))
-    model = tree.compile()
+    model = ball_on_the_ground()
     steps, rng = Steps(model, 0.01, "linear-time", {"tolerance": 1e-13}), np.random.default_rng(3)
     q = model.neutral()
     q[2] = 0.1
@@ -248,3 +340,5 @@ def test_gradients_through_a_slide():
     sides = [steps.forward(*given[:2], given[2] + sign * 1e-5 * change, given[3]) for sign in (1, -1)]
     expected = sum(sign * (np.vdot(q_bar, x.q) + np.vdot(p_bar, x.p)) for sign, x in zip((1, -1), sides, strict=True))
     assert np.vdot(found, change) == pytest.approx(expected / 2e-5, rel=1e-7)
+    pushed = course.pushforward(*(np.zeros_like(x) for x in given[:2]), change, given[3])
+    assert np.vdot(q_bar, pushed[0]) + np.vdot(p_bar, pushed[1]) == pytest.approx(np.vdot(found, change), rel=1e-10)

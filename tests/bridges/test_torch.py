@@ -7,14 +7,15 @@ import sys
 
 import numpy as np
 import pytest
-from bridged_models import EACH, METHODS, bridged_model, bridged_start
+from bridged_models import EACH, METHODS, ball_on_the_ground, bridged_model, bridged_start
 
 import vitree as vt
 from vitree.mechanism.flat import KINDS
 
 torch = pytest.importorskip("torch")
-from torch.autograd import gradcheck  # noqa: E402
+from torch.autograd import gradcheck, gradgradcheck  # noqa: E402
 
+from vitree.bridges.steps import Steps as Engine  # noqa: E402
 from vitree.bridges.torch import Steps  # noqa: E402
 
 
@@ -186,20 +187,111 @@ def test_without_torch_the_extra_is_named(monkeypatch):
         importlib.import_module("vitree.bridges.torch")
 
 
-def test_second_derivatives_are_refused():
-    """Also where the gradient by the results is constant, of which zeros were returned."""
+@pytest.mark.parametrize("method", METHODS)
+def test_second_derivatives(method):
+    """Of each function, in reverse mode and in forward mode over it, against differences of the gradients."""
+    model = bridged_model()
+    steps = Steps(model, dt=0.02, method=method, tolerance=1e-14)
+    q, p, torque, inputs = tensors(*bridged_start(model, 2, 2))
+    other = q.detach()[[1, 0]].requires_grad_()
+    for f, given in ((steps.run, (q, p, torque, inputs)), (steps.momentum, (q, p)), (steps.velocity, (q, p)),
+                     (steps.difference, (q, other)), (steps.integrate, (q, p))):  # fmt: skip
+        assert gradgradcheck(f, given, eps=1e-5, atol=1e-6, rtol=1e-5, fast_mode=True, check_fwd_over_rev=True)
+
+
+def test_torch_func():
+    """Transforms, one within another, give the numbers of torch.autograd."""
+    model, func = bridged_model(), torch.func
+    steps = Steps(model, dt=0.02, tolerance=1e-14)
+    given = [x.detach() for x in tensors(*bridged_start(model, 3, 2))]
+    q, p, torque, inputs = (x[0] for x in given)
+
+    def cost(torque, q, p, inputs):
+        Q, P = steps.run(q, p, torque, inputs)
+        return (Q**3).sum() + (P**2).sum() + P.sum()
+
+    def close(a, b, size=1e-12):
+        np.testing.assert_allclose(a, b, rtol=0, atol=size * max(1e-3, float(b.abs().max())))
+        assert b.abs().max() > 0
+
+    at = torque, q, p, inputs
+    x = torque.clone().requires_grad_()
+    (expected,) = torch.autograd.grad(cost(x, q, p, inputs), x)
+    gradient = func.grad(cost)
+    close(gradient(*at), expected)
+    close(func.vjp(lambda x: cost(x, q, p, inputs), torque)[1](torch.ones(()).double())[0], expected)
+    close(func.jacfwd(cost)(*at), expected)
+    _, along = func.jvp(lambda x: cost(x, q, p, inputs), (torque,), (torque,))
+    close(along, (expected * torque).sum())
+    # of each instance: all have axes of instances, or one is shared
+    many = func.vmap(gradient)(given[2], given[0], given[1], given[3])
+    close(many[0], expected)
+    close(many[2], gradient(given[2][2], given[0][2], given[1][2], given[3][2]))
+    shared = func.vmap(gradient, in_dims=(0, None, None, None))(given[2], q, p, inputs)
+    close(shared[1], gradient(given[2][1], q, p, inputs))
+    states = func.vmap(steps.run, in_dims=(1, None, 0, None))(given[0].movedim(0, 1), p, given[2], inputs)
+    for one, other in zip(states, steps.run(given[0], p, given[2], inputs), strict=True):
+        assert torch.equal(one, other)
+    J = func.jacrev(steps.step, argnums=1)(q, p, torque[0], inputs[0])
+    for one, other in zip(J, func.jacfwd(steps.step, argnums=1)(q, p, torque[0], inputs[0]), strict=True):
+        close(one, other)
+    # second derivatives: each mode over each
+    hessian = torch.autograd.functional.hessian(lambda x: cost(x, q, p, inputs), torque)
+    modes = func.jacfwd, func.jacrev
+    for found in (outer(inner(cost))(*at) for outer in modes for inner in modes):
+        close(found, hessian, 1e-10)
+    close(func.vmap(func.hessian(cost))(given[2], given[0], given[1], given[3])[0], hessian, 1e-10)
+
+
+def test_forward_mode():
+    model = bridged_model()
+    steps = Steps(model, dt=0.02, tolerance=1e-14)
+    given = tensors(*bridged_start(model, 2, 2))
+    assert gradcheck(steps.run, given, eps=1e-5, atol=1e-7, check_backward_ad=False, check_forward_ad=True)
+    q, p = given[:2]
+    for f, x in ((steps.momentum, p), (steps.velocity, p), (steps.difference, q.detach()[[1, 0]].requires_grad_()),
+                 (steps.integrate, p)):  # fmt: skip
+        assert gradcheck(f, (q, x), eps=1e-5, atol=1e-7, check_backward_ad=False, check_forward_ad=True)
+
+
+def test_a_gradient_does_not_take_the_steps_again(monkeypatch):
+    model, taken = bridged_model(), []
+    steps = Steps(model, dt=0.02)
+    forward = Engine.forward
+    monkeypatch.setattr(Engine, "forward", lambda self, *x: taken.append(1) or forward(self, *x))
+    q, p, torque, inputs = tensors(*bridged_start(model, 3, 2))
+    (steps.run(q, p, torque, inputs)[0] ** 2).sum().backward()
+    assert len(taken) == 1
+    cost = torch.func.vmap(torch.func.grad(lambda q: (steps.run(q, p[0], torque[0], inputs[0])[0] ** 2).sum()))
+    cost(q.detach())
+    assert len(taken) == 2
+
+
+def test_third_derivatives_are_refused():
+    """To ask for the graph of second ones is allowed."""
     model = bridged_model()
     steps = Steps(model, dt=0.02)
     q, p, torque, inputs = (torch.tensor(x, dtype=torch.float64)[0] for x in bridged_start(model, 1, 2))
 
-    def of_step(power):
-        return lambda p: (steps.step(q, p, torque[0], inputs[0])[1] ** power).sum()
+    def f(p):
+        return (steps.step(q, p, torque[0], inputs[0])[1] ** 2).sum()
 
-    for f in (of_step(1), of_step(2), lambda p: steps.velocity(q, p).sum(), lambda p: steps.integrate(q, p).sum()):
-        with pytest.raises(vt.InputError, match="curvature"):
-            torch.autograd.functional.hessian(f, p)
-    # to ask for the graph is allowed, and what does not depend on states twice is not touched
+    for third in (torch.func.grad(lambda p: torch.func.hessian(f)(p).sum()),
+                  lambda p: torch.autograd.functional.hessian(lambda p: torch.func.grad(f)(p).sum(), p)):  # fmt: skip
+        with pytest.raises(vt.InputError, match=r"third derivatives .* differentiate at most twice"):
+            third(p)
     x = p.clone().requires_grad_()
-    (by_p,) = torch.autograd.grad(of_step(2)(x), x, create_graph=True)
-    of_step(2)(x).backward()
+    (by_p,) = torch.autograd.grad(f(x), x, create_graph=True)
+    f(x).backward()
     np.testing.assert_array_equal(by_p.detach(), x.grad)
+
+
+def test_second_derivatives_with_contacts_are_refused():
+    model = ball_on_the_ground()
+    steps = Steps(model, dt=0.01)
+    q = torch.tensor(vt.place_on_ground(model, model.neutral()))
+    (p,) = tensors([1.0, 0.4, 0, 0, 0, 0.01])
+    (by_p,) = torch.autograd.grad((steps.step(q, p)[0] ** 2).sum(), p, create_graph=True)
+    assert by_p.abs().max() > 0
+    with pytest.raises(vt.ModelError, match="no second derivatives: it has contacts"):
+        by_p.sum().backward()

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 FOLDER = ROOT / "docs"
 #: Packages of blocks that are left out where these are not installed.
-PEERS = "pinocchio|mujoco|torch|jax|casadi|stable_baselines3|gymnasium"
+PEERS = "pinocchio|mujoco|torch|jax|casadi|onnx|stable_baselines3|gymnasium"
 PAGES = sorted(FOLDER.rglob("*.md"))
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from policies import walker
 
 import vitree as vt
 
@@ -15,19 +16,6 @@ from vitree import gym as vg  # noqa: E402
 from vitree.gym.state import FIELDS  # noqa: E402
 
 FEET = [f"{end} foot" for end in ("left", "right")]
-
-
-def walker(ground=None):
-    """A trunk of 5 kg on two legs with a hinge each, whose spherical feet touch the ground; drives hold the hinges."""
-    tree = vt.Tree("walker")
-    trunk = tree.world.add(vt.free("root"), vt.body("trunk", 5.0, (0.05, 0.05, 0.05)))
-    for side, y in (("left", 0.2), ("right", -0.2)):
-        leg = trunk.add(vt.ty(y), vt.ry(f"{side} hip"), vt.tz(-0.15), vt.body(f"{side} leg", 0.5, (0.004, 0.004, 1e-3)))
-        leg.add(vt.tz(-0.15), vt.frame(f"{side} foot"))
-    tree.contact(vt.Ground(friction=0.8) if ground is None else ground,
-                 [*(vt.Contact(foot, shapes=[vt.Sphere(0.03)]) for foot in FEET),
-                  vt.Contact("trunk", shapes=[vt.Box((0.3, 0.3, 0.2))])])  # fmt: skip
-    return tree.compile().with_drives({"*": (60, 2)})
 
 
 def standing(model):

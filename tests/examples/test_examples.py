@@ -6,6 +6,7 @@ import importlib
 import re
 import runpy
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -360,6 +361,14 @@ def squatting(run, text):
     assert deep > 0.1 and 1 < aside < 20 and off < 15 and feet < 1e-9
 
 
+def keeping_balance(run, text):
+    """Pushed from three sides or more it stays near the middle of its feet, which stay where they are."""
+    told = re.search(r"(\S+) pushes in .* most (\S+) mm aside, (\S+) mm in the last.*; feet move (\S+) m", text)
+    pushes, aside, last, feet = map(float, told.groups())
+    assert pushes == 4 and 1 < aside < 10 and last < 10 and feet < 1e-9
+    assert np.ptp(run.system.center_of_mass(run.q)[:, 2]) > 0.1
+
+
 def rolling(run, text):
     """The car is as the vehicle is, to the order of the steps, and does not slip."""
     way, apart, slip = (float(re.search(rf"(\S+) {unit}", text)[1]) for unit in ("m\n", "mm", "m/s"))
@@ -486,6 +495,31 @@ def test_one_in_python_takes_rows_of_inputs_from_its_start(midpoint):
             "control": vt.Control(inputs={"wind": np.arange(20.0)})}
     runs = [vt.simulate(model, q0, **more, t0=t0) for t0 in (0.0, 3.0)]
     assert np.allclose(runs[0].q, runs[1].q, atol=1e-13) and np.ptp(runs[0].v[:, 1]) > 0.1
+
+
+def test_one_in_python_is_resumed_with_the_same_bits(midpoint, tmp_path):
+    """In memory and from a file; damaged checkpoints are refused, and those of methods with a history are none."""
+    model, q0, more = driven()
+    given = {"dt": 0.01, "method": midpoint.name, **more}
+    whole, part = (vt.simulate(model, q0, duration=time, **given) for time in (0.5, 0.2))
+    path = part.save(tmp_path / "part.npz")
+    for run in (part, vt.Trajectory.load(path)):
+        rest = run.resume(0.3, model=model, **more) if run.system is None else run.resume(0.3, **more)
+        for name in ("t", "q", "v"):
+            assert np.array_equal(getattr(rest, name)[-31:], getattr(whole, name)[20:])
+    with pytest.raises(vt.InputError, match=r"checkpoint of the run is of another version of vitree, or damaged"):
+        replace(part, checkpoint=part.checkpoint[:-1]).resume(0.3, **more)
+
+    class Counting(midpoint):
+        name = "counting"
+
+        def start(self, t, q, x):
+            super().start(t, q, x)
+            self.count = 0
+
+    vt.METHODS["counting"] = Counting
+    with pytest.raises(vt.InputError, match=r"no checkpoint to resume from.*methods in Python with a history"):
+        vt.simulate(model, q0, duration=0.2, **given | {"method": "counting"}).resume(0.3, **more)
 
 
 def test_one_in_python_that_fails_says_so(examples):

@@ -134,9 +134,6 @@ def test_what_a_control_cannot_be_elsewhere():
     for drives in (lambda t, q, v: -v, vt.Control(targets=lambda t, q, v: -v), vt.Controller(lambda t, q, v: v, DT)):
         with pytest.raises(vt.InputError, match="of a step must be numbers"):
             vt.Simulation(model, Q, dt=DT).step(control=drives)
-    with pytest.raises(vt.InputError, match="cannot be a Controller"):
-        vt.rollout(model, np.array([Q]), duration=0.1, dt=0.01,
-                   control=vt.Controller(lambda t, q, v: v, period=0.01))  # fmt: skip
     with pytest.raises(vt.InputError, match="numbers for one step"):
         vt.linearize(model, Q, dt=DT, control=lambda t, q, v: v)
     for name in ("torque", "inputs", "targets"):

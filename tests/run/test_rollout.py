@@ -224,6 +224,43 @@ def test_a_policy_sees_all_instances_at_once(method, width):
         assert np.array_equal(one.v, rollout.v[k, 2])
 
 
+@pytest.mark.parametrize("period, delay, initial", [(1, 0, False), (3, 0, False), (3, 2, True), (2, 5, True)])
+def test_a_controller_of_all_instances_has_the_bits_of_each(period, delay, initial):
+    """Called at its sampling times alone, with its own delay, and anew for each run."""
+    model, dt = model_of("damped"), 0.01
+    q, v = starts(model, 4)
+    asked = []
+
+    def feedback(t, q, v):
+        asked.append((round(t / dt), np.shape(v)))
+        return (0.3 + t) * np.sin(q[..., : model.nv]) - 0.5 * v
+
+    first = np.full(model.nv, 0.2) if initial else None
+    loop = vt.Controller(feedback, period * dt, delay * dt, initial=first)
+    given = {"duration": 0.1, "dt": dt}
+    for _ in range(2):
+        asked.clear()
+        runs = vt.rollout(model, q, v, control=loop, **given)
+        assert asked == [(k, (4, model.nv)) for k in range(0, 10, period)]
+    for k in range(4):
+        alone = vt.simulate(model, q[k], v[k], control=loop, **given)
+        assert np.array_equal(runs.q[k], alone.q)
+        assert np.array_equal(runs.v[k], alone.v)
+    each = np.linspace(0.1, 0.4, 4)[:, None] * np.ones(model.nv)
+    of_each = vt.rollout(model, q, v, control=vt.Controller(feedback, 0.1, 0.05, initial=each), **given)
+    for k in range(4):
+        alone = vt.simulate(model, q[k], v[k], control=vt.Controller(feedback, 0.1, 0.05, initial=each[k]), **given)
+        assert np.array_equal(of_each.q[k], alone.q)
+    assert np.abs(runs.q - of_each.q).max() > 1e-4
+    for wrong, kind, text in (
+        (vt.Controller(feedback, 0.015), vt.InputError, "whole number of steps"),
+        (vt.Controller(feedback, 0.01, initial=np.zeros(3)), vt.VitreeError, "initial"),
+        (vt.Controller(lambda t, Q, V: V[0], 0.01), vt.CallableError, r"torque\(t, Q, V\).* returned shape"),
+    ):
+        with pytest.raises(kind, match=text):
+            vt.rollout(model, q, v, control=wrong, **given)
+
+
 def test_a_policy_goes_on_without_those_that_failed():
     model = vt.Model(chain_flat(3))
     q, v = starts(model, 6)

@@ -100,3 +100,10 @@ class Coordinates:
         for at, _ in self.turns:
             P[:, :, at : at + 4] /= np.linalg.norm(q[:, at : at + 4], axis=1)[:, None, None]
         return P
+
+    def displaced_by(self, q: np.ndarray, change: np.ndarray) -> np.ndarray:
+        """Return the displacements (n, nv) that changes (n, nq) of coordinates q (n, nq) are."""
+        if not self.turns:
+            return change.copy()
+        found: np.ndarray = (self.displacements(q) @ change[:, :, None])[..., 0]
+        return found

@@ -1,19 +1,20 @@
 """Steps of a model as functions of JAX, with gradients. Needs jax (extra "jax").
 
-A function is a ``jax.pure_callback`` with a ``jax.custom_vjp``. It works under ``jit``, ``grad`` and ``vmap``.
-Derivatives in forward mode and second derivatives are refused with an error. The backward pass takes the steps once
-more, and sweeps back over them.
+A function is a primitive of JAX that calls vitree through a ``jax.pure_callback``. Its rules for ``jit``, ``vmap``,
+forward and reverse mode are at the end of this module. The backward pass takes the steps once more, and sweeps back
+over them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import NoReturn
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.bridges.steps import Shape
+from vitree.bridges.smooth import OPERATIONS, Smooth
 from vitree.bridges.steps import Steps as Engine
 from vitree.errors import InputError, MissingExtraError, VitreeError
 from vitree.model.model import Model
@@ -21,25 +22,24 @@ from vitree.model.model import Model
 try:
     import jax
     import jax.numpy as jnp
+    from jax.extend.core import Primitive
+    from jax.interpreters import ad, batching, mlir
 except ImportError as error:
     raise MissingExtraError("jax", "jax", "vitree.bridges.jax") from error
 
 __all__ = ["Steps"]
 
 
-#: Work on rows of instances, and the same for JAX.
-Work = Callable[..., tuple[np.ndarray, ...]]
 Arrays = tuple[jax.Array, ...]
-Function = Callable[..., Arrays]
-#: The names of a function's arguments, and the function.
-Named = tuple[tuple[str, str], Function]
 
 
 class Steps:
     """Steps of a model as functions of arrays of JAX.
 
     JAX must work with doubles: ``jax.config.update("jax_enable_x64", True)``. Leading axes are instances, which are
-    stepped together; leading axes broadcast.
+    stepped together; leading axes broadcast. Derivatives are available in reverse and in forward mode, and second ones,
+    which are differences of the exact first ones. To ask for third derivatives is an InputError, and for second ones of
+    models with contacts a ModelError.
 
     Quaternions in q may have any length but zero: each function is one of the quaternions divided by their lengths. Its
     gradients by q are those by all nq entries. What it returns has quaternions of length one.
@@ -70,32 +70,6 @@ class Steps:
     def __init__(self, model: Model, *, dt: float, method: str = "linear-time", **options: object):
         self._engine = Engine(model, dt, method, options)
         self.error: VitreeError | None = None
-        engine = self._engine
-        nq, nv = model.nq, model.nv
-
-        def run(*rows: np.ndarray) -> tuple[np.ndarray, ...]:
-            course = engine.forward(*rows)
-            return course.q, course.p
-
-        def pull_run(*rows: np.ndarray) -> tuple[np.ndarray, ...]:
-            return engine.forward(*rows[:4]).pullback(*rows[4:])
-
-        def nodes(shapes: Sequence[Shape]) -> tuple[Shape, ...]:
-            count = shapes[2][-2] + 1
-            return (count, nq), (count, nv)
-
-        def mapped(forward: Callable[..., np.ndarray], pull: Work, names: tuple[str, str], size: int = nv) -> Named:
-            def work(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-                engine.require_finite(dict(zip(names, arrays, strict=True)))
-                return (forward(*arrays),)
-
-            return names, self._function(work, pull, (1, 1), lambda _: ((size,),))
-
-        self._run = self._function(run, pull_run, (1, 1, 2, 2), nodes)
-        self._momentum = mapped(engine.momenta, engine.pull_momenta, ("q", "v"))
-        self._velocity = mapped(engine.velocities, engine.pull_velocities, ("q", "p"))
-        self._difference = mapped(engine.differences, engine.pull_differences, ("q0", "q1"))
-        self._displaced = mapped(engine.displaced, engine.pull_displaced, ("q", "d"), nq)
 
     def __repr__(self) -> str:
         return f"<jax: {self._engine!r}>"
@@ -146,19 +120,19 @@ class Steps:
 
     def momentum(self, q: jax.Array, v: jax.Array) -> jax.Array:
         """Return the momentum p = M(q) v, (..., nv) [kg m/s or kg m^2/s], for q (..., nq) and v (..., nv)."""
-        return self._mapped(self._momentum, q, v)
+        return self._mapped("momentum", q, v)
 
     def velocity(self, q: jax.Array, p: jax.Array) -> jax.Array:
         """Return the velocity v = M(q)^-1 p, (..., nv) [m/s or rad/s], for q (..., nq) and p (..., nv)."""
-        return self._mapped(self._velocity, q, p)
+        return self._mapped("velocity", q, p)
 
     def difference(self, q0: jax.Array, q1: jax.Array) -> jax.Array:
         """Return the displacement (..., nv) [m or rad] from q0 (..., nq) to q1 (..., nq)."""
-        return self._mapped(self._difference, q0, q1)
+        return self._mapped("difference", q0, q1)
 
     def integrate(self, q: jax.Array, d: jax.Array) -> jax.Array:
         """Return q (..., nq) displaced by d (..., nv), (..., nq) [m or rad]."""
-        return self._mapped(self._displaced, q, d)
+        return self._mapped("integrate", q, d)
 
     def _taken(self, q: jax.Array, p: jax.Array, torque: jax.Array | None, inputs: jax.Array | None, steps: int | None,
                one: bool) -> tuple[jax.Array, jax.Array]:  # fmt: skip
@@ -172,69 +146,107 @@ class Steps:
             shape = (*batch, count, size)
             x = jnp.zeros(shape) if x is None else x[..., None, :] if one else x
             rows.append(jnp.broadcast_to(x, shape))
-        Q, P = self._run(*rows)
+        Q, P = self._value("run", rows)
         return Q, P
 
-    def _mapped(self, named: Named, *arguments: jax.Array) -> jax.Array:
-        (names, function), given = named, [_array(x) for x in arguments]
+    def _mapped(self, name: str, *arguments: jax.Array) -> jax.Array:
+        names, given = self._engine.functions[name].names, [_array(x) for x in arguments]
         batch, _ = self._engine.sizes({name: x.shape for name, x in zip(names, given, strict=True)}, one=True)
-        (found,) = function(*(jnp.broadcast_to(x, (*batch, x.shape[-1])) for x in given))
+        (found,) = self._value(name, [jnp.broadcast_to(x, (*batch, x.shape[-1])) for x in given])
         return found
 
-    def _function(self, work: Work, pull: Work, axes: tuple[int, ...],
-                  sizes: Callable[[Sequence[Shape]], tuple[Shape, ...]]) -> Function:  # fmt: skip
-        """Return a function of JAX that works on rows of instances.
+    def _value(self, name: str, arguments: Sequence[jax.Array]) -> Arrays:
+        return _bind(self, self._engine.functions[name], "value", arguments)
 
-        ``axes`` are the numbers of last axes of the arguments that are not instances; ``sizes`` gives the shapes of the
-        results without instances, of the arguments' shapes.
-        """
+    def _evaluated(self, smooth: Smooth, name: str, *arguments: ArrayLike) -> tuple[np.ndarray, ...]:
+        """Return the results of an operation on arrays with any leading axes, and keep an error."""
+        arrays = [np.array(x, dtype=float) for x in arguments]
+        batch = arrays[0].shape[: arrays[0].ndim - smooth.axes[0]]
+        rows = [x.reshape(int(np.prod(batch)), *x.shape[len(batch) :]) for x in arrays]
+        try:
+            found = smooth.evaluate(name, rows)
+        except VitreeError as error:
+            self.error = error
+            raise
+        return tuple(np.array(x).reshape(*batch, *x.shape[1:]) for x in found)
 
-        def on_rows(job: Work, last: tuple[int, ...]) -> Work:
-            def called(*arguments: ArrayLike) -> tuple[np.ndarray, ...]:
-                arrays = [np.array(x, dtype=float) for x in arguments]
-                batch = arrays[0].shape[: -last[0]]
-                count = int(np.prod(batch))
-                rows = [x.reshape(count, *x.shape[x.ndim - k :]) for x, k in zip(arrays, last, strict=True)]
-                try:
-                    found = job(*rows)
-                except VitreeError as error:
-                    self.error = error
-                    raise
-                return tuple(np.array(x).reshape(*batch, *x.shape[1:]) for x in found)
 
-            return called
+# ---- operations as a primitive of JAX: its derivatives are other operations, see vitree.bridges.smooth -----------
 
-        def shaped(shapes: Iterable[Shape]) -> tuple[jax.ShapeDtypeStruct, ...]:
-            return tuple(jax.ShapeDtypeStruct(shape, np.float64) for shape in shapes)
 
-        @jax.custom_vjp
-        def function(*arguments: jax.Array) -> Arrays:
-            batch = arguments[0].shape[:-1]
-            results = shaped((*batch, *shape) for shape in sizes([x.shape for x in arguments]))
-            found: Arrays = jax.pure_callback(on_rows(work, axes), results, *arguments, vmap_method="broadcast_all")
-            return found
+_operation = Primitive("vitree")
+_operation.multiple_results = True
 
-        def forward(*arguments: jax.Array) -> tuple[Arrays, Arrays]:
-            return function(*arguments), arguments
 
-        @jax.custom_vjp
-        def gradient(arguments: Arrays, bars: Arrays) -> Arrays:
-            of_results = tuple(x.ndim - arguments[0].ndim + 1 for x in bars)
-            job = on_rows(pull, (*axes, *of_results))
-            shapes = shaped(x.shape for x in arguments)
-            found: Arrays = jax.pure_callback(job, shapes, *arguments, *bars, vmap_method="broadcast_all")
-            return found
+def _bind(steps: Steps, smooth: Smooth, name: str, arguments: Sequence[Any]) -> Arrays:
+    return tuple(_operation.bind(*arguments, steps=steps, smooth=smooth, name=name))
 
-        def refuse(*_: Arrays) -> NoReturn:
-            raise InputError(
-                "gradients of steps have no derivatives in JAX: the model's second ones are those of "
-                "vitree.linearize(...).curvature; differentiate once"
-            )
 
-        gradient.defvjp(refuse, refuse)
-        function.defvjp(forward, gradient)
-        made: Function = function
-        return made
+def _called(*arguments: jax.Array, steps: Steps, smooth: Smooth, name: str) -> Arrays:
+    """Call vitree, where JAX evaluates the primitive."""
+    shapes = smooth.result_shapes(name, [x.shape for x in arguments])
+    found: Arrays = jax.pure_callback(
+        partial(steps._evaluated, smooth, name), tuple(jax.ShapeDtypeStruct(x, np.float64) for x in shapes), *arguments
+    )
+    return found
+
+
+def _typed(*arguments: Any, steps: Steps, smooth: Smooth, name: str) -> list[Any]:
+    """Return types of the results, where JAX traces the primitive."""
+    return [arguments[0].update(shape=x) for x in smooth.result_shapes(name, [x.shape for x in arguments])]
+
+
+def _batched(arguments: Sequence[Any], axes: Sequence[Any], **at: Any) -> tuple[Arrays, list[int]]:
+    """Add a leading axis: those are instances."""
+    size = next(x.shape[k] for x, k in zip(arguments, axes, strict=True) if k is not None)
+    rows = [jnp.broadcast_to(x, (size, *x.shape)) if k is None else jnp.moveaxis(x, k, 0)
+            for x, k in zip(arguments, axes, strict=True)]  # fmt: skip
+    found = _bind(arguments=rows, **at)
+    return found, [0] * len(found)
+
+
+def _pushed(arguments: Sequence[Any], tangents: Sequence[Any], **at: Any) -> tuple[Arrays, list[Any]]:
+    """Differentiate in forward mode."""
+    smooth, name = at["smooth"], at["name"]
+    operation = OPERATIONS[name]
+    groups, changes = (smooth.split(operation.groups, x) for x in (arguments, tangents))
+    found: list[Any] = []
+    for k, change in enumerate(changes):
+        if all(isinstance(x, ad.Zero) for x in change):
+            continue
+        w = [ad.instantiate_zeros(x) for x in change]
+        whole = [*groups, w] if k == 0 else [*groups[:k], w, *groups[k + 1 :]]
+        part = _bind(**at | {"name": smooth.require_along(name) if k == 0 else name}, arguments=_joined(whole))
+        found = list(part) if not found else [a + b for a, b in zip(found, part, strict=True)]
+    return _bind(arguments=arguments, **at), found
+
+
+def _transposed(bars: Sequence[Any], *arguments: Any, **at: Any) -> list[Any]:
+    """Go back through an operation that is linear in a group of its arguments."""
+    smooth, operation = at["smooth"], OPERATIONS[at["name"]]
+    groups = smooth.split(operation.groups, arguments)
+    unknown = [any(ad.is_undefined_primal(x) for x in group) for group in groups]
+    k = unknown.index(True)
+    name, order = operation.transposes[k - 1]
+    whole = [*groups, [ad.instantiate_zeros(x) for x in bars]]
+    back = _bind(**at | {"name": name}, arguments=_joined(whole[j] for j in order))
+    found: list[Any] = []
+    for j, group in enumerate(groups):
+        found += [None] * len(group) if j != k else [
+            y if ad.is_undefined_primal(x) else None for x, y in zip(group, back, strict=True)]  # fmt: skip
+    return found
+
+
+def _joined(groups: Iterable[Sequence[Any]]) -> list[Any]:
+    return [x for group in groups for x in group]
+
+
+_operation.def_impl(_called)
+_operation.def_abstract_eval(_typed)
+ad.primitive_jvps[_operation] = _pushed
+ad.primitive_transposes[_operation] = _transposed
+batching.primitive_batchers[_operation] = _batched
+mlir.register_lowering(_operation, mlir.lower_fun(_called, multiple_results=True))
 
 
 def _array(x: ArrayLike) -> jax.Array:

@@ -6,15 +6,18 @@ All that they use of derivatives of steps is here.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from vitree.arguments import Keywords, whole
 from vitree.bridges.coordinates import Coordinates
+from vitree.bridges.smooth import Arrays, Point, Shape, Smooth
 from vitree.errors import InputError, ModelError
+from vitree.integrators.curvature import CLOSE, require_curvature, sizes
 from vitree.integrators.slopes import UnexplainedError, kicks_of, require_explained, slopes
 from vitree.model.model import Model
 from vitree.run.arguments import Schedule
@@ -28,8 +31,6 @@ from vitree.run.trajectory import Trajectory
 TOLERANCE = 1e-12
 #: Most numbers of the derivatives by states that are held at once, unless one step of all instances has more.
 ENTRIES = 2**22
-
-Shape = tuple[int, ...]
 
 
 class Steps:
@@ -63,6 +64,8 @@ class Steps:
         #: whether states and inputs determine the derivatives of steps, so that any steps are linearised together;
         #: if not, each run is linearised by itself
         self.together = not any(more)
+        #: the functions that bridges hand out: "run", "momentum", "velocity", "difference", "integrate"
+        self.functions = self._functions()
         self._held = Simulation(model, dt=dt, method=method, **self.options) if self.together else None
 
     def __repr__(self) -> str:
@@ -179,54 +182,127 @@ class Steps:
         require_explained(self.model, self.dt, found, p, p2)
         return Derivatives(found.A, found.by_torque(), found.by_kicks(kicks_of(self.model, found)))
 
-    # ---- displacements ---------------------------------------------------------------------------------
+    # ---- functions with derivatives --------------------------------------------------------------------
+
+    def _functions(self) -> dict[str, Smooth]:
+        """Return the functions that bridges hand out, by their names there."""
+        nq, nv = self.model.nq, self.model.nv
+
+        def at(*rows: np.ndarray) -> Point:
+            course = self.forward(*rows)
+            return Point((course.q, course.p), lambda t: course.pushforward(*t), lambda b: course.pullback(*b))
+
+        def nodes(shapes: Sequence[Shape]) -> tuple[Shape, ...]:
+            count = shapes[2][-2] + 1
+            return (count, nq), (count, nv)
+
+        run = Smooth(("q", "p", "torque", "inputs"), at, (1, 1, 2, 2), nodes, self._sizes, self._require_second)
+        return {
+            "run": run,
+            "momentum": self._map(("q", "v"), self.momenta, self._momenta_by),
+            "velocity": self._map(("q", "p"), self.velocities, self._velocities_by),
+            "difference": self._map(("q0", "q1"), self.differences, self._differences_by),
+            "integrate": self._map(("q", "d"), self.displaced, self._displaced_by, nq),
+        }
+
+    def _map(self, names: tuple[str, str], value: Callable[[np.ndarray, np.ndarray], np.ndarray],
+             by: Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
+             size: int | None = None) -> Smooth:  # fmt: skip
+        """Return a function of two arrays (n, ...) from its value and its derivatives (n, size, ...)."""
+
+        def at(a: np.ndarray, b: np.ndarray) -> Point:
+            self.require_finite(dict(zip(names, (a, b), strict=True)))
+            y = value(a, b)
+            J = cache(lambda: by(a, b, y))
+
+            def push(t: Arrays) -> Arrays:
+                by_a, by_b = (one.swapaxes(1, 2) for one in J())
+                return (_times(t[0], by_a) + _times(t[1], by_b),)
+
+            def pull(bars: Arrays) -> Arrays:
+                return tuple(_times(bars[0], one) for one in J())
+
+            return Point((y,), push, pull)
+
+        def sizes_of(x: Arrays, point: Point, w: Arrays) -> np.ndarray:
+            # momenta and velocities are linear in their second argument
+            bent = [self._reach(x[0], w[0])]
+            if names[1] == "q1":
+                bent.append(self._reach(x[1], w[1]))
+            elif names[1] == "d":
+                bent.append(np.abs(w[1]).max(axis=1, initial=0.0))
+            return _inverse(np.max(bent, axis=0) / CLOSE.apart)
+
+        return Smooth(names, at, (1, 1), lambda _: ((size or self.model.nv,),), sizes_of, lambda: None)
+
+    def _sizes(self, x: Arrays, point: Point, w: Arrays) -> np.ndarray:
+        """Return how far differences go along directions (q, p, torque, inputs) of runs, (n,)."""
+        dQ = point.push(w)[0]
+        n, count = dQ.shape[:2]
+        Q = np.broadcast_to(point.value[0], dQ.shape)
+        d = self.coordinates.displaced_by(Q.reshape(n * count, -1), dQ.reshape(n * count, -1)).reshape(n, count, -1)
+        q, q2, d1, d2 = (y[:, at].reshape(n * (count - 1), -1)
+                         for y in (Q, d) for at in (slice(0, -1), slice(1, None)))  # fmt: skip
+        each = sizes(self.model, q, q2, d1[None], d2[None], self.dt, CLOSE.apart).reshape(n, count - 1)
+        found: np.ndarray = np.minimum(each.min(axis=1), _inverse(self._reach(x[0], w[0]) / CLOSE.apart))
+        return found
+
+    def _require_second(self) -> None:
+        require_curvature(self.model)
+
+    def _reach(self, q: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """Return the largest entries (n,) of changes of coordinates, relative to the lengths of quaternions."""
+        far = np.abs(w)
+        for at, _ in self.coordinates.turns:
+            far[:, at : at + 4] /= np.linalg.norm(q[:, at : at + 4], axis=1, keepdims=True)
+        found: np.ndarray = far.max(axis=1, initial=0.0)
+        return found
 
     def differences(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
         """Return the displacements (n, nv) from q0 to q1, of quaternions of any length."""
         return self.model.difference(*map(self.coordinates.normalized, (q0, q1)))
 
+    def _differences_by(self, q0: np.ndarray, q1: np.ndarray, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        by_q0, by_q1 = self.coordinates.of_differences(d)
+        return by_q0 @ self.coordinates.displacements(q0), by_q1 @ self.coordinates.displacements(q1)
+
     def displaced(self, q: np.ndarray, d: np.ndarray) -> np.ndarray:
         """Return q (n, nq) displaced by d (n, nv), of quaternions of any length."""
         return self.model.integrate(self.coordinates.normalized(q), d)
 
-    def pull_differences(self, q0: np.ndarray, q1: np.ndarray, d_bar: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the gradients by q0 and q1 of what has the gradient ``d_bar`` (n, nv) by the displacements."""
-        both = zip(self.coordinates.of_differences(self.differences(q0, q1)), (q0, q1), strict=True)
-        by_q0, by_q1 = (np.einsum("ni,nij,njk->nk", d_bar, by, self.coordinates.displacements(q)) for by, q in both)
-        return by_q0, by_q1
-
-    def pull_displaced(self, q: np.ndarray, d: np.ndarray, q_bar: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the gradients by q and d of what has the gradient ``q_bar`` (n, nq) by the displaced q."""
-        E = self.coordinates.by_displacements(self.displaced(q, d))
-        by_q, by_d = (np.einsum("ni,nij,njk->nk", q_bar, E, by) for by in self.coordinates.of_displaced(d))
-        return np.einsum("ni,nij->nj", by_q, self.coordinates.displacements(q)), by_d
-
-    # ---- momenta and velocities ------------------------------------------------------------------------
+    def _displaced_by(self, q: np.ndarray, d: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        E = self.coordinates.by_displacements(found)
+        by_q, by_d = self.coordinates.of_displaced(d)
+        return E @ by_q @ self.coordinates.displacements(q), E @ by_d
 
     def momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return p = M(q) v (n, nv), of quaternions of any length."""
         return self.model.generalized_momentum(self.coordinates.normalized(q), v)
 
+    def _momenta_by(self, q: np.ndarray, v: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        by_q, M = momentum_slopes(self.model, self.coordinates.normalized(q), v)
+        return by_q @ self.coordinates.displacements(q), M
+
     def velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         """Return v = M(q)^-1 p (n, nv), of quaternions of any length."""
         return self.model.velocity_from_momentum(self.coordinates.normalized(q), p)
 
-    def pull_momenta(self, q: np.ndarray, v: np.ndarray, p_bar: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the gradients by q and v of what has the gradient ``p_bar`` (n, nv) by the momenta."""
-        by_q, M = self._momenta_by_states(q, v)
-        P = self.coordinates.displacements(q)
-        return np.einsum("ni,nij,njk->nk", p_bar, by_q, P), np.einsum("ni,nij->nj", p_bar, M)
+    def _velocities_by(self, q: np.ndarray, p: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        by_q, M = self._momenta_by(q, v, p)
+        inverse = np.linalg.inv(M)
+        return -inverse @ by_q, inverse
 
-    def pull_velocities(self, q: np.ndarray, p: np.ndarray, v_bar: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the gradients by q and p of what has the gradient ``v_bar`` (n, nv) by the velocities."""
-        by_q, M = self._momenta_by_states(q, self.velocities(q, p))
-        pulled = np.linalg.solve(M, v_bar[..., None])[..., 0]
-        P = self.coordinates.displacements(q)
-        return -np.einsum("ni,nij,njk->nk", pulled, by_q, P), pulled
 
-    def _momenta_by_states(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Derivatives (n, nv, nv) of M(q) v by displacements, and by v."""
-        return momentum_slopes(self.model, self.coordinates.normalized(q), v)
+def _inverse(x: np.ndarray) -> np.ndarray:
+    """Return 1 / x (n,), and 1 where x is zero."""
+    found: np.ndarray = np.divide(1.0, x, out=np.ones_like(x), where=x > 0)
+    return found
+
+
+def _times(x: np.ndarray, M: np.ndarray) -> np.ndarray:
+    """Return the products of rows (n, i) with matrices (n, i, j), or with one for all of them."""
+    found: np.ndarray = x @ M[0] if len(M) == 1 else (x[:, None] @ M)[:, 0]
+    return found
 
 
 class Derivatives(NamedTuple):
@@ -275,9 +351,10 @@ class Course:
         Parameters
         ----------
         q_bar, p_bar : (n, steps + 1, nq) and (n, steps + 1, nv) arrays
-            The gradients by the states at the nodes, as if these did not depend on each other.
+            The gradients by the states at the nodes, as if these did not depend on each other. Of one instance there
+            may be many rows.
         """
-        n, count, nv = *self.p.shape[:2], self.steps.model.nv
+        n, count, nv = len(q_bar), self.p.shape[1], self.steps.model.nv
         if self.runs:
             return self._swept_back(self._by_states(q_bar, p_bar, slice(0, count)))
         by_steps = np.empty((n, count - 1, nv + self.steps.nu))
@@ -285,31 +362,67 @@ class Course:
         x = self._by_states(q_bar, p_bar, slice(count - 1, count))[:, 0]
         end = count - 1 if n else 0
         while end > 0:
-            first = max(0, end - max(1, ENTRIES // (n * 4 * nv**2)))
+            first = max(0, end - max(1, ENTRIES // (len(self.q) * 4 * nv**2)))
             whole = np.concatenate(self.derivatives(first, end), axis=-1)
             if self.runs:  # a step was taken in halves
                 return self.pullback(q_bar, p_bar)
             own = self._by_states(q_bar, p_bar, slice(first, end))
             for k in range(end - first - 1, -1, -1):
-                before = (x[:, None] @ whole[:, k])[:, 0]
+                before = _times(x, whole[:, k])
                 by_steps[:, first + k] = before[:, 2 * nv :]
                 x = before[:, : 2 * nv] + own[:, k]
             end = first
-        P = self.steps.coordinates.displacements(self.start)
-        by_q = np.einsum("ni,nij->nj", x[:, :nv], P)
+        by_q = _times(x[:, :nv], self.steps.coordinates.displacements(self.start))
         return by_q, x[:, nv:].copy(), by_steps[..., :nv].copy(), by_steps[..., nv:].copy()
+
+    def pushforward(self, q_dot: np.ndarray, p_dot: np.ndarray, torque_dot: np.ndarray,
+                    inputs_dot: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+        """Return the changes (n, steps + 1, nq) and (n, steps + 1, nv) of the states at the nodes, to first order.
+
+        Parameters
+        ----------
+        q_dot, p_dot, torque_dot, inputs_dot : arrays
+            Changes of the starts, and of torque and inputs, in the shapes of these. Of one instance there may be many
+            rows.
+        """
+        n, count, nv = len(q_dot), self.p.shape[1], self.steps.model.nv
+        x = np.empty((n, count, 2 * nv))
+        x[:, 0] = np.concatenate([self.steps.coordinates.displaced_by(self.start, q_dot), p_dot], axis=1)
+        pushed = np.concatenate([torque_dot, inputs_dot], axis=2)
+        first = 0 if n and not self.runs else count - 1
+        while first < count - 1:
+            end = min(count - 1, first + max(1, ENTRIES // (len(self.q) * 4 * nv**2)))
+            whole = np.concatenate(self.derivatives(first, end), axis=-1).swapaxes(-1, -2)
+            if self.runs:  # a step was taken in halves
+                break
+            for k in range(first, end):
+                x[:, k + 1] = _times(np.concatenate([x[:, k], pushed[:, k]], axis=1), whole[:, k - first])
+            first = end
+        for k, (run, control) in enumerate(self._runs_of(n)):
+            given = x[k, 0, :nv], x[k, 0, nv:]
+            found = run.variation(*given, dtorque=torque_dot[k], dinputs=inputs_dot[k], control=control)
+            x[k] = np.concatenate(found, axis=1)
+        d = x[..., :nv].copy()
+        if self.steps.coordinates.turns:
+            E = self.steps.coordinates.by_displacements(self.q.reshape(-1, self.q.shape[2]))
+            d = (E.reshape(*self.q.shape, nv) @ d[..., None])[..., 0]
+        return d, x[..., nv:].copy()
+
+    def _runs_of(self, n: int) -> list[tuple[Trajectory, Control | None]]:
+        """Return the run of each of n rows, and what drove it but for torques; none if there are no runs."""
+        each = [(run, Control(inputs=u) if self.steps.nu else None)
+                for run, u in zip(self.runs, self.inputs, strict=False)]  # fmt: skip
+        return each * n if len(each) == 1 else each
 
     def _swept_back(self, by_states: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the gradients of the runs, from those (n, steps + 1, 2 nv) by the states at the nodes."""
         nv = self.steps.model.nv
-        controls = [Control(inputs=u) if self.steps.nu else None for u in self.inputs]
         each = [run.gradient(own[:, :nv], own[:, nv:], control=control)
-                for run, own, control in zip(self.runs, by_states, controls, strict=True)]  # fmt: skip
+                for (run, control), own in zip(self._runs_of(len(by_states)), by_states, strict=True)]  # fmt: skip
         by_q0, by_p0, by_torque, by_inputs = (
             np.array([getattr(x, name) for x in each]) for name in ("by_q0", "by_p0", "by_torque", "by_inputs")
         )
-        P = self.steps.coordinates.displacements(self.start)
-        return np.einsum("ni,nij->nj", by_q0, P), by_p0, by_torque, by_inputs
+        return _times(by_q0, self.steps.coordinates.displacements(self.start)), by_p0, by_torque, by_inputs
 
     def _by_states(self, q_bar: np.ndarray, p_bar: np.ndarray, nodes: slice) -> np.ndarray:
         """Return gradients (n, nodes, 2 nv) by displacements and momenta at some nodes."""
@@ -317,7 +430,7 @@ class Course:
         if self.steps.coordinates.turns:
             count = q.shape[0] * q.shape[1]
             E = self.steps.coordinates.by_displacements(q.reshape(count, q.shape[2]))
-            by_q = (by_q.reshape(count, 1, q.shape[2]) @ E).reshape(*q.shape[:2], p_bar.shape[2])
+            by_q = (by_q[:, :, None] @ E.reshape(*q.shape, p_bar.shape[2]))[:, :, 0]
         return np.concatenate([by_q, p_bar[:, nodes]], axis=2)
 
     def derivatives(self, first: int, end: int) -> Derivatives:
@@ -332,6 +445,5 @@ class Course:
                 start = self.steps.coordinates.normalized(self.start)
                 starts = (start, self.p[:, 0], self.torque, self.inputs)
                 self.runs.extend(self.steps.run(*one) for one in zip(*starts, strict=True))
-        controls = [Control(inputs=u) if self.steps.nu else None for u in self.inputs]
-        each = [run.linearize(control) for run, control in zip(self.runs, controls, strict=True)]
+        each = [run.linearize(control) for run, control in self._runs_of(len(self.runs))]
         return Derivatives(*(np.array([getattr(x, name)[span] for x in each]) for name in Derivatives._fields))

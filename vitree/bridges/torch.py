@@ -1,15 +1,17 @@
 """Steps of a model as functions of PyTorch, with gradients. Needs torch (extra "torch").
 
-Gradients are vector-Jacobian products with the exact derivatives of the steps, swept back over a run step by step.
+Products with the exact derivatives of the steps are swept over a run, backwards for gradients and forwards for
+tangents. All transforms of ``torch.func`` apply.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from vitree.bridges.smooth import OPERATIONS, LastPoint
 from vitree.bridges.steps import Steps as Engine
 from vitree.errors import InputError, MissingExtraError
 from vitree.model.model import Model
@@ -22,16 +24,14 @@ except ImportError as error:
 
 __all__ = ["Steps"]
 
-#: Work on arrays: what it returns, and the function from gradients of that to gradients of the arguments.
-Pull = Callable[..., tuple[np.ndarray, ...]]
-Work = Callable[..., tuple[tuple[np.ndarray, ...], Pull]]
-
 
 class Steps:
     """Steps of a model as functions of tensors.
 
     Tensors are of doubles, on the CPU. Their leading axes are instances, which are stepped together; leading axes
-    broadcast. Second derivatives do not exist: to ask for them is an InputError.
+    broadcast. Derivatives are available in reverse and in forward mode, and second ones, which are differences of the
+    exact first ones. To ask for third derivatives is an InputError, and for second ones of models with contacts a
+    ModelError.
 
     Quaternions in q may have any length but zero: each function is one of the quaternions divided by their lengths. Its
     gradients by q are those by all nq entries. What it returns has quaternions of length one.
@@ -107,19 +107,19 @@ class Steps:
 
     def momentum(self, q: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         """Return the momentum p = M(q) v, (..., nv) [kg m/s or kg m^2/s], for q (..., nq) and v (..., nv)."""
-        return self._mapped({"q": q, "v": v}, self._engine.momenta, self._engine.pull_momenta)
+        return self._mapped("momentum", q, v)
 
     def velocity(self, q: torch.Tensor, p: torch.Tensor) -> torch.Tensor:
         """Return the velocity v = M(q)^-1 p, (..., nv) [m/s or rad/s], for q (..., nq) and p (..., nv)."""
-        return self._mapped({"q": q, "p": p}, self._engine.velocities, self._engine.pull_velocities)
+        return self._mapped("velocity", q, p)
 
     def difference(self, q0: torch.Tensor, q1: torch.Tensor) -> torch.Tensor:
         """Return the displacement (..., nv) [m or rad] from q0 (..., nq) to q1 (..., nq)."""
-        return self._mapped({"q0": q0, "q1": q1}, self._engine.differences, self._engine.pull_differences)
+        return self._mapped("difference", q0, q1)
 
     def integrate(self, q: torch.Tensor, d: torch.Tensor) -> torch.Tensor:
         """Return q (..., nq) displaced by d (..., nv), (..., nq) [m or rad]."""
-        return self._mapped({"q": q, "d": d}, self._engine.displaced, self._engine.pull_displaced)
+        return self._mapped("integrate", q, d)
 
     def _run(self, q: torch.Tensor, p: torch.Tensor, torque: torch.Tensor | None, inputs: torch.Tensor | None,
              steps: int | None, one: bool) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
@@ -133,26 +133,14 @@ class Steps:
                 rows.append(torch.zeros((rows[0].shape[0], count, size), dtype=torch.float64))
             else:
                 rows.append(_rows(x[..., None, :] if one else x, batch, (count, size)))
-
-        def work(*arrays: np.ndarray) -> tuple[tuple[np.ndarray, ...], Pull]:
-            course = engine.forward(*arrays)
-            return (course.q, course.p), course.pullback
-
-        found = _Function.apply(work, *rows)
+        found = _Function.apply(LastPoint(engine.functions["run"]), "value", *rows)
         return found[0].reshape(*batch, count + 1, model.nq), found[1].reshape(*batch, count + 1, model.nv)
 
-    def _mapped(
-        self, given: dict[str, torch.Tensor], forward: Callable[..., np.ndarray], pull: Pull
-    ) -> torch.Tensor:
-        engine = self._engine
-        shapes = {name: tuple(_tensor(name, x).shape) for name, x in given.items()}
-        batch, _ = engine.sizes(shapes, one=True)
-
-        def work(*arrays: np.ndarray) -> tuple[tuple[np.ndarray, ...], Pull]:
-            engine.require_finite(dict(zip(given, arrays, strict=True)))
-            return (forward(*arrays),), lambda bar: pull(*arrays, bar)
-
-        (found,) = _Function.apply(work, *(_rows(x, batch, x.shape[-1:]) for x in given.values()))
+    def _mapped(self, name: str, *given: torch.Tensor) -> torch.Tensor:
+        function = self._engine.functions[name]
+        shapes = {name: tuple(_tensor(name, x).shape) for name, x in zip(function.names, given, strict=True)}
+        batch, _ = self._engine.sizes(shapes, one=True)
+        (found,) = _Function.apply(LastPoint(function), "value", *(_rows(x, batch, x.shape[-1:]) for x in given))
         return found.reshape(*batch, found.shape[-1])
 
 
@@ -168,40 +156,76 @@ def _tensor(name: str, x: object) -> torch.Tensor:
 
 
 def _rows(x: torch.Tensor, batch: tuple[int, ...], shape: tuple[int, ...]) -> torch.Tensor:
-    """Return a tensor (n, *shape) of all instances."""
-    return x.broadcast_to((*batch, *shape)).reshape(int(np.prod(batch)), *shape)
+    """Return a copy (n, *shape) of a tensor for all instances, which stays if the tensor is changed in place."""
+    return x.broadcast_to((*batch, *shape)).reshape(int(np.prod(batch)), *shape).clone()
 
 
 class _Function(torch.autograd.Function):
-    """Work on arrays as a node of the graph of gradients."""
+    """An operation on rows, whose derivatives are other ones: see :mod:`vitree.bridges.smooth`."""
 
     @staticmethod
-    def forward(ctx: Any, work: Work, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        arrays = [np.array(x.detach().numpy(), order="C") for x in tensors]
-        found, ctx.pull = work(*arrays)
-        ctx.given = tensors  # not saved: they may change in place, which changes no gradient
+    def forward(last: LastPoint, name: str, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        found = last.evaluate(name, [np.ascontiguousarray(x.detach().numpy()) for x in tensors])
         return tuple(torch.from_numpy(np.array(x, order="C")) for x in found)
 
     @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: object) -> None:
+        ctx.last, ctx.name, *tensors = inputs
+        ctx.save_for_backward(*tensors)
+        ctx.save_for_forward(*tensors)
+
+    @staticmethod
     def backward(ctx: Any, *bars: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        return None, *_Gradient.apply(ctx.pull, len(bars), *bars, *ctx.given)
-
-
-class _Gradient(torch.autograd.Function):
-    """The gradients of work as a node of the graph, which the graph of second derivatives leads to.
-
-    It depends on the tensors that the work was given, too, so that a graph that asks for their second derivatives comes
-    here where a gradient by the results is constant.
-    """
+        operation, smooth = OPERATIONS[ctx.name], ctx.last.smooth
+        groups = smooth.split(operation.groups, ctx.saved_tensors)
+        needed = smooth.split(operation.groups, ctx.needs_input_grad[2:])
+        found: list[torch.Tensor | None] = []
+        for k, (group, asked) in enumerate(zip(groups, needed, strict=True)):
+            if not any(asked):
+                found += [None] * len(group)
+            elif k:
+                name, order = operation.transposes[k - 1]
+                found += _apply(ctx.last, name, [*groups, bars], order)
+            else:
+                # of the derivative along a direction of x, the transpose
+                name, order = OPERATIONS[smooth.require_along(ctx.name)].transposes[-1]
+                found += _apply(ctx.last, name, [*groups, (), bars], order)
+        return None, None, *found
 
     @staticmethod
-    def forward(ctx: object, pull: Pull, count: int, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        found = pull(*(np.ascontiguousarray(x.detach().numpy()) for x in tensors[:count]))
-        return tuple(torch.from_numpy(np.ascontiguousarray(x)) for x in found)
+    def jvp(ctx: Any, *tangents: torch.Tensor | None) -> tuple[torch.Tensor, ...]:
+        operation, smooth = OPERATIONS[ctx.name], ctx.last.smooth
+        groups = smooth.split(operation.groups, ctx.saved_tensors)
+        changes = smooth.split(operation.groups, tangents[2:])
+        parts = []
+        for k, (group, change) in enumerate(zip(groups, changes, strict=True)):
+            if all(x is None for x in change):
+                continue
+            w = [torch.zeros_like(a) if x is None else x for a, x in zip(group, change, strict=True)]
+            if k:
+                parts.append(_Function.apply(ctx.last, ctx.name, *_joined([*groups[:k], w, *groups[k + 1 :]])))
+            else:
+                parts.append(_Function.apply(ctx.last, smooth.require_along(ctx.name), *_joined([*groups, w])))
+        return tuple(torch.stack(x).sum(dim=0) if len(x) > 1 else x[0] for x in zip(*parts, strict=True))
 
     @staticmethod
-    def backward(ctx: object, *_: object) -> NoReturn:
-        raise InputError(
-            "gradients of steps have no derivatives in PyTorch: the model's second ones are those of "
-            "vitree.linearize(...).curvature; differentiate once, without create_graph=True"
-        )
+    def vmap(info: Any, in_dims: tuple[int | None, ...], last: LastPoint, name: str,
+             *tensors: torch.Tensor) -> tuple[tuple[torch.Tensor, ...], tuple[int, ...]]:  # fmt: skip
+        count, rows = info.batch_size, []
+        for x, dim in zip(tensors, in_dims[2:], strict=True):
+            x = x.expand(count, *x.shape) if dim is None else x.movedim(dim, 0)
+            rows.append(x.reshape(count * x.shape[1], *x.shape[2:]))
+        found = _Function.apply(last, name, *rows)
+        each = rows[0].shape[0] // count
+        return tuple(y.reshape(count, each, *y.shape[1:]) for y in found), (0,) * len(found)
+
+
+def _apply(last: LastPoint, name: str, groups: Sequence[Sequence[torch.Tensor]],
+           order: Sequence[int]) -> tuple[torch.Tensor, ...]:  # fmt: skip
+    """Return the results of an operation on groups of arguments in an order."""
+    found: tuple[torch.Tensor, ...] = _Function.apply(last, name, *_joined([groups[k] for k in order]))
+    return found
+
+
+def _joined(groups: Sequence[Sequence[torch.Tensor]]) -> list[torch.Tensor]:
+    return [x for group in groups for x in group]

@@ -15,6 +15,7 @@ except ImportError as error:
 from vitree.gym import tasks, terms
 from vitree.gym.env import Env
 from vitree.gym.observations import PolicyInterface
+from vitree.gym.onnx import OnnxPolicy
 from vitree.gym.randomization import Command, HeightScan, Pushes, Randomization
 from vitree.gym.registration import register as _register
 from vitree.gym.sb3 import sb3_vec_env
@@ -22,7 +23,7 @@ from vitree.gym.state import State
 from vitree.gym.task import Task
 from vitree.gym.vector_env import VectorEnv
 
-__all__ = ["Command", "Env", "HeightScan", "PolicyInterface", "Pushes", "Randomization", "State", "Task", "VectorEnv",
-           "sb3_vec_env", "tasks", "terms"]  # fmt: skip
+__all__ = ["Command", "Env", "HeightScan", "OnnxPolicy", "PolicyInterface", "Pushes", "Randomization", "State", "Task",
+           "VectorEnv", "sb3_vec_env", "tasks", "terms"]  # fmt: skip
 
 _register()

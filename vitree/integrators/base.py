@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -30,6 +31,10 @@ Torque = ArrayLike | Callable[..., ArrayLike] | None
 Kept = tuple[Any, ...]
 #: Seconds of stepping between two looks at the progress callable and at Ctrl-C.
 CHUNK_SECONDS = 0.05
+#: The first bytes of a checkpoint; the number changes with the kept memory of the steppers.
+CHECKPOINT = "vitree checkpoint 4"
+#: Bytes of the digest that follows them, of what follows the digest.
+DIGEST = 16
 #: States beyond this have blown up [m, rad, per s, or units of momentum].
 LARGEST = scalar().LARGEST
 #: Columns of contacts of records: row, contact, impulse (3), slip velocity (3), gap.
@@ -599,8 +604,33 @@ class Integrator:
         raise InputError("dt", spans, f"must be one number: the method {self.name} takes its own steps")
 
     def checkpoint(self) -> bytes:
-        """Return the state with all that the next steps depend on."""
-        return b""
+        """Return the state with all that the next steps depend on; nothing if the method keeps more than a state."""
+        own = type(self)
+        if own.start is not Integrator.start or own.keep is not Integrator.keep:
+            return b""
+        q, x = self._state
+        return checkpoint_of(self._mark(), np.concatenate([[self._t0, self._steps], q, x]).tobytes())
+
+    def _mark(self) -> bytes:
+        """How checkpoints of the method begin."""
+        return f"{CHECKPOINT} {self.name} ".encode()
+
+    def _history(self, checkpoint: bytes) -> bytes:
+        """Return what a checkpoint of the method keeps; raise a ValueError if it is none."""
+        mark = self._mark()
+        if not checkpoint.startswith(mark):
+            raise ValueError(f"it does not begin with {mark.decode()!r}")
+        digest, history = checkpoint[len(mark) :][:DIGEST], checkpoint[len(mark) + DIGEST :]
+        if digest != blake2b(history, digest_size=DIGEST).digest():
+            raise ValueError("its digest is of other bytes")
+        return history
+
+    def _not_resumed(self, error: ValueError) -> InputError:
+        start = "p0=run.p[-1]" if self.uses_momentum else "v0=run.v[-1]"
+        return InputError(
+            f"the checkpoint of the run is of another version of vitree, or damaged ({error}); "
+            f"start from q0=run.q[-1], {start} and t0=run.t[-1]"
+        )
 
     def resume(self, checkpoint: bytes) -> tuple[float, int, tuple[float, np.ndarray, np.ndarray]]:
         """Go on from a ``checkpoint``; raise an InputError if it is not one of this method.
@@ -613,7 +643,15 @@ class Integrator:
             Those since then.
         state : (t, q, x)
         """
-        raise InputError(f"the method {self.name} keeps no checkpoint; start from q0 and v0")
+        nq = self.model.nq
+        try:
+            t0, steps, *state = np.frombuffer(self._history(checkpoint))
+            if len(state) != nq + self.model.nv:
+                raise ValueError(f"it has {len(state)} numbers of a state")
+        except ValueError as error:
+            raise self._not_resumed(error) from None
+        self.go_back((t0, int(steps), state[:nq], state[nq:]))
+        return self._t0, self._steps, (self.t, *self.state())
 
     def start_between(self, t: float, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
         """Return the momentum (nv,) [kg m/s or kg m^2/s] at t, q0 from which one step leads to q1.
@@ -749,6 +787,11 @@ def part_of(h: object, dt: float) -> float:
     if not 0 < real(h) <= dt:
         raise InputError("h", h, f"must be a part of a step of {dt:g} s")
     return real(h)
+
+
+def checkpoint_of(mark: bytes, history: bytes) -> bytes:
+    """Return the checkpoint of an integrator with a history."""
+    return mark + blake2b(history, digest_size=DIGEST).digest() + history
 
 
 def damaged(error: Exception) -> InputError:

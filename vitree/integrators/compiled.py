@@ -7,7 +7,6 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from hashlib import blake2b
 from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
@@ -17,12 +16,14 @@ from vitree._core import scalar
 from vitree.arguments import Keywords, entries, real, shown, whole
 from vitree.errors import CallableError, ConvergenceError, InputError, ModelError
 from vitree.integrators.base import (
+    CHECKPOINT,
     CHUNK_SECONDS,
     Integrator,
     Kept,
     Monitors,
     Records,
     Torque,
+    checkpoint_of,
     damaged,
     part_of,
     progress_of,
@@ -43,10 +44,6 @@ from vitree.model.user_inputs import resolve_inputs
 CALLBACK_FAILED, DEPENDENT, NOT_CONVERGED = (
     scalar().STATUS[name] for name in ("callback failed", "dependent", "not converged")
 )
-#: The first bytes of a checkpoint; the number changes with the kept memory of the steppers.
-CHECKPOINT = "vitree checkpoint 4"
-#: Bytes of the digest that follows them, of what follows the digest.
-DIGEST = 16
 #: Numbers up to this have no product of a few that is infinite: a model of such numbers, and states of it.
 ORDINARY = 1e25
 #: Most steps before the first look, and between two looks of a run that is held.
@@ -158,20 +155,10 @@ class CompiledIntegrator(Integrator):
         return f"{CHECKPOINT} {type(self.stepper).__name__} ".encode()
 
     def resume(self, checkpoint: bytes) -> tuple[float, int, tuple[float, np.ndarray, np.ndarray]]:
-        mark = self._mark()
         try:
-            if not checkpoint.startswith(mark):
-                raise ValueError(f"it does not begin with {mark.decode()!r}")
-            digest, history = checkpoint[len(mark) :][:DIGEST], checkpoint[len(mark) + DIGEST :]
-            if digest != blake2b(history, digest_size=DIGEST).digest():
-                raise ValueError("its digest is of other bytes")
-            self.stepper.set_history(history)
+            self.stepper.set_history(self._history(checkpoint))
         except ValueError as error:
-            start = "p0=run.p[-1]" if self.uses_momentum else "v0=run.v[-1]"
-            raise InputError(
-                f"the checkpoint of the run is of another version of vitree, or damaged ({error}); "
-                f"start from q0=run.q[-1], {start} and t0=run.t[-1]"
-            ) from None
+            raise self._not_resumed(error) from None
         return self.stepper.t0, self.stepper.steps, self.stepper.state()
 
     def _field(self) -> _core.Field:
@@ -443,8 +430,3 @@ class CompiledIntegrator(Integrator):
     @property
     def most_iterations(self) -> int:
         return self.stepper.most_iterations
-
-
-def checkpoint_of(mark: bytes, history: bytes) -> bytes:
-    """Return the checkpoint of an integrator whose stepper has a history."""
-    return mark + blake2b(history, digest_size=DIGEST).digest() + history

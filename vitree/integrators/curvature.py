@@ -91,7 +91,7 @@ def bends(parts: Sequence[Part], rows: Rows, by: Sequence[str], J: np.ndarray,
         which = slice(first, min(first + most, count))
         d2, dp2 = np.moveaxis(J[:, :nv, which], 2, 0), np.moveaxis(J[:, nv:, which], 2, 0)
         d1, dp, du = state[which, None, :nv], state[which, None, nv:], inputs[which, None]
-        size = _sizes(model, rows, d1, d2, h, differences.apart)[:, :, None]
+        size = sizes(model, rows.q, rows.q2, d1, d2, h, differences.apart)[:, :, None]
         found = np.zeros((*d2.shape[:2], 2 * nv, count))
         for place, weight in differences.sides:
             for sign in (1.0, -1.0):
@@ -130,13 +130,25 @@ def _moved(model: Model, q: np.ndarray, d: np.ndarray) -> np.ndarray:
     return q + d if plain else model.integrate(np.broadcast_to(q, (*d.shape[:-1], model.nq)), d)
 
 
-def _sizes(model: Model, rows: Rows, d1: np.ndarray, d2: np.ndarray, h: np.ndarray, apart: float) -> np.ndarray:
-    """Return how far to go along directions (b, n); one along those that move nothing."""
+def sizes(model: Model, q: np.ndarray, q2: np.ndarray, d1: np.ndarray, d2: np.ndarray, h: np.ndarray | float,
+          apart: float) -> np.ndarray:  # fmt: skip
+    """Return how far differences go along directions (b, n); one along those that move nothing.
+
+    Parameters
+    ----------
+    q, q2 : (n, nq) arrays
+        Ends of steps.
+    d1, d2 : (b, n, nv) arrays
+        What the directions displace them by.
+    h : (n, 1) array or float [s]
+    apart : float [m or rad]
+        How far ends move at most.
+    """
     reach = np.maximum(np.abs(d1).max(axis=2, initial=0.0), np.abs(d2).max(axis=2, initial=0.0)) / apart
     rubs = np.flatnonzero(model.flat.friction)
     if len(rubs):
         least = np.broadcast_to(model.flat.friction_velocity, (model.nv,))[rubs]
-        speed = np.hypot(model.difference(rows.q, rows.q2)[:, rubs] / h, least)
+        speed = np.hypot(model.difference(q, q2)[:, rubs] / h, least)
         reach = np.maximum(reach, (np.abs((d2 - d1)[:, :, rubs] / h) / (SHARE * speed)).max(axis=2))
     found: np.ndarray = np.divide(1.0, reach, out=np.ones_like(reach), where=reach > 0)
     return found

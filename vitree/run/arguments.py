@@ -559,8 +559,8 @@ def as_before(model: System, given: RunArguments) -> RunArguments:
     made = before.settings
     if not len(before.checkpoint):
         raise InputError(
-            f"the trajectory has no checkpoint to resume from: give the whole run, not a part of it; runs by the "
-            f'SciPy methods have none (this one is by "{before.method}")'
+            f"the trajectory has no checkpoint to resume from: give the whole run, not a part of it; runs by the SciPy "
+            f'methods, and by methods in Python with a history, have none (this one is by "{before.method}")'
         )
     if not isinstance(made.get("options"), dict) or "dt" not in made:
         raise InputError("the settings of the run to resume are damaged; start from its last q and p")

@@ -16,8 +16,8 @@ from vitree import _core
 from vitree._core import scalar
 from vitree.arguments import JsonObject
 from vitree.errors import CallableError
-from vitree.integrators.base import FEW_ROWS, Integrator, Records
-from vitree.integrators.compiled import ORDINARY, CompiledIntegrator, checkpoint_of
+from vitree.integrators.base import FEW_ROWS, Integrator, Records, checkpoint_of
+from vitree.integrators.compiled import ORDINARY, CompiledIntegrator
 from vitree.integrators.explicit import solved_by
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.loads import CONSERVATIVE, Damper, JointForce

@@ -19,7 +19,7 @@ from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.model.variants import PARAMETERS
 from vitree.run.arguments import RunArguments, Schedule, checked, require_cut, require_times
-from vitree.run.controller import Control, Controller, parts_of
+from vitree.run.controller import Control, Controller, HeldTogether, parts_of
 from vitree.run.instances import QUANTITIES, Batch, Instances, Numbers, Rollout
 from vitree.run.lanes import Block, in_lanes, one_by_one, side_by_side
 
@@ -69,7 +69,8 @@ def rollout(
     control : array, callable, or Control, optional
         Joint forces [N or N m]: (nv,) for all, (n, nv), or (n, steps, nv) with a row for each step. A callable
         (t, Q, V) -> (n, nv) is called once a step with the states (n, nq) and (n, nv) of all instances where the step
-        starts; its answer is held for the step. In a :class:`vitree.Control` torque, inputs and targets have these
+        starts; its answer is held for the step. A :class:`vitree.Controller` is called so at its sampling times, with
+        the states of all instances. In a :class:`vitree.Control` torque, inputs and targets have these
         shapes, and mappings have numbers, (n,) or (n, steps) by name; prescribed motion and effort limits are the same
         for all instances.
     parameters : mapping, optional
@@ -132,7 +133,8 @@ def rollout(
     names = _quantities(record)
     found = Instances(
         model, _stack(q0, "q0", model.nq), _stack(v0, "v0", model.nv), _stack(p0, "p0", model.nv),
-        {name: _drive(model, name, value, schedule.steps) for name, value in driving.items() if value is not None},
+        {name: _drive(model, name, value, schedule.steps, schedule.dt)
+         for name, value in driving.items() if value is not None},
         _parameters(parameters), given, kind, schedule,
     )  # fmt: skip
     found.count_instances(instances)
@@ -204,20 +206,20 @@ def _stack(value: object, name: str, size: int) -> np.ndarray | None:
 
 
 def _drive(
-    model: System, name: str, value: object, steps: int
+    model: System, name: str, value: object, steps: int, dt: float
 ) -> np.ndarray | dict[str, np.ndarray] | Callable[..., ArrayLike]:
-    """What drives the instances: a callable, an array (k,), (n, k) or (n, steps, k), or a mapping of such columns."""
-    if isinstance(value, Controller):
-        raise InputError(
-            name, value,
-            "of a rollout cannot be a Controller; give a callable (t, Q, V), which is called before each step"
-        )
+    """What drives the instances: a callable, an array (k,), (n, k) or (n, steps, k), or a mapping of such columns.
+
+    A Controller is a callable then, which is to be called in each step.
+    """
     if callable(value):
         return value
     if isinstance(value, Mapping) and name != "torque":
         return {key: _shaped(column, f'{name}["{key}"]', (), steps) for key, column in value.items()}
     columns = {"torque": model.v_names, "inputs": model.input_names, "targets": getattr(model, "drives", ())}
     size = len(columns[name])
+    if isinstance(value, Controller):
+        return HeldTogether(value, name, size, dt)
     return _shaped(value, name, (size,), steps)
 
 

@@ -18,6 +18,7 @@ from vitree.mechanism.flat import Flat
 from vitree.mechanism.loads import Load
 from vitree.mechanism.unilateral import BallLimit, Rope
 from vitree.model.model import Model
+from vitree.model.system import System
 from vitree.model.user_inputs import Written
 from vitree.spatial.checks import vector
 from vitree.tree.attach import attach
@@ -25,6 +26,7 @@ from vitree.tree.elements import Body, Coordinate, Element, Fixed
 from vitree.tree.flatten import flatten
 from vitree.tree.frames import Frame, describe
 from vitree.tree.poses import At
+from vitree.tree.rebuild import rebuild, require_same
 from vitree.wording import text_of
 
 #: Lines of a tree that are printed, and levels by which they are indented.
@@ -56,8 +58,10 @@ def _tree_of(other: object) -> Tree:
     found = other if isinstance(other, Tree) else getattr(other, "tree", None)
     if isinstance(found, Tree):
         return found
-    remedy = "read the file by vt.read_urdf, vt.from_mujoco or vt.read_sexpr" if isinstance(other, Model) else (
-        "such as vt.read_urdf, vt.from_mujoco and vt.read_sexpr return")  # fmt: skip
+    remedy = (
+        "read the file by vt.read_urdf, vt.from_mujoco or vt.read_sexpr, or take vt.Tree.from_model(model)"
+        if isinstance(other, Model) else "such as vt.read_urdf, vt.from_mujoco and vt.read_sexpr return"
+    )  # fmt: skip
     raise InputError("other", other, f"is {shown(other)}; it must be a Tree: {remedy}")
 
 
@@ -125,6 +129,38 @@ class Tree:
         self.parts = 0  # that were attached where nothing moves
         self._names: dict[str, set[str]] = {"joint": set(), "link": set(), "frame": set()}
         self.world = Frame(self, None, Fixed())
+
+    @classmethod
+    def from_model(cls, model: Model) -> Tree:
+        """Return a tree that compiles to a model, such as one that was read, to be edited.
+
+        It has the model's joints, links, frames, shapes, loads, drives, constraints and contacts, with the numbers of
+        the model as it is, also where ``with_parameters`` changed them. Constant transforms without a name are merged,
+        and poses differ by rounding errors. Of a model from ``reduced()`` it is the tree of all joints;
+        ``tree.compile().reduced()`` is that model again.
+
+        Parameters
+        ----------
+        model : Model
+
+        Raises
+        ------
+        InputError
+            If it is no Model.
+        ModelError
+            If the model was made of arrays that no tree gives.
+        """
+        flat = of_kind(of_kind(model, System, "model", "a vitree Model").full, Model, "model", "a vitree Model").flat
+        tree = cls(flat.name, flat.gravity)
+        rebuild(tree.world, flat)
+        tree.report, tree.ground = flat.report, flat.ground
+        tree.limits, tree.velocity_limits = flat.limits, flat.velocity_limits
+        for name in ("constraints", "loads", "contacts", "rolling", "unilateral"):
+            setattr(tree, name, [*getattr(flat, name)])
+        tree.start = dict(flat.start)
+        tree.parts = max((number for _, number in flat.parts), default=0)
+        require_same(flat, tree.flatten())
+        return tree
 
     def _claim(self, chain: list[Element]) -> None:
         """Check the names of new elements and keep them, all or none."""
