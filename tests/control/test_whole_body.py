@@ -159,6 +159,41 @@ def test_joints_are_braked_before_their_limits():
     assert left.min() > 0 and left[-1].max() < 1e-2  # without, they would be 1 rad beyond
 
 
+def test_joints_that_torques_cannot_brake_in_time_are_braked_as_far_as_they_go():
+    tree = vt.Tree("arm", gravity=(0, 0, 0))
+    limits = {"lower": -1.0, "upper": 1.0, "effort": 2.0}
+    link = tree.world.add(vt.ry("first", **limits), vt.body("upper", 1.0, (0.1,) * 3, com=(0, 0, 0.2)))
+    link.add(vt.tz(0.4), vt.ry("second", **limits), vt.body("lower", 1.0, (0.1,) * 3, com=(0, 0, 0.2)))
+    model = tree.compile()
+    task = AccelerationTask(PostureTask(model.neutral()), stiffness=1e-3)
+    torques = WholeBodyControl(model, [task])
+    for sign in (-1.0, 1.0):
+        q, v = sign * np.array([0.95, 0.0]), sign * np.array([6.0, 0.1])
+        found = torques.solve(q, v)
+        assert found.torque[0] == pytest.approx(-sign * 2.0)
+        np.testing.assert_allclose(model.rnea(q, v, found.acceleration), found.torque, atol=1e-9)
+    # the next state has its bounds again
+    found = torques.solve(model.neutral(), model.zero_velocity())
+    np.testing.assert_allclose(found.torque, 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("speed", [(-0.8, -0.6), (0.0, 0.9), (0.8, 0.0)])
+def test_a_robot_that_falls_gets_torques(speed):
+    model, q = robot()
+    com = CenterOfMassTask().hold(model, q)
+    torques = body([AccelerationTask(com), AccelerationTask(PostureTask(q, weight=0.01))])
+    v = model.zero_velocity()
+    v[:2] = speed
+    sim = vt.Simulation(model, q, v, dt=2e-3)
+    slip = 0.0
+    for _ in range(600):
+        found = torques.solve(sim.q, sim.v)
+        slip = max(slip, found.slip)
+        sim.step(control=found.torque)
+    assert sim.q[2] < 0.6 * q[2]
+    assert slip > 1.0
+
+
 def test_errors_name_what_is_wrong():
     model, q = robot()
     v = np.zeros(model.nv)

@@ -26,6 +26,8 @@ from vitree.spatial.rotations import cross, hat
 EQUATION = 5
 #: Weight of all squares of accelerations.
 REGULAR = 1e-6
+#: Of proximal steps: convex programs of any weights end with them.
+PROXIMAL = 1.0
 #: Edges of the pyramid within a friction cone.
 EDGES = np.array([(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)])
 
@@ -184,7 +186,8 @@ class WholeBodyControl:
         The rate of that spring, the root of its stiffness.
     contact_weight : float [-]
         Of accelerations of contacts, beside the weights of tasks, where they cannot hold as equations: limits of torque
-        or friction do not allow it, or contacts contradict each other. ``slip`` of the result tells what is left.
+        or friction do not allow it, or contacts contradict each other. ``slip`` of the result tells what is left. Of
+        joints that no torque within limits brakes before their limits of position, it is that of braking.
     force_weight : float [-]
         Of the squares of contact forces, in units of the weight over the number of points; it shares them out.
 
@@ -282,6 +285,9 @@ class WholeBodyControl:
             H[:n, :n] += A.T @ A
             g[:n] -= b @ A
             x = self._solved(n + m + n)
+        if x is None:  # joints that no torque brakes before their limits are braked as far as it goes
+            self._weigh_braking()
+            x = self._solved(n + m + n, feasible=True)
         if x is None:
             self._require_targets()
             raise InputError("DAQP has not solved the program of torques at this state; bring weights nearer together")
@@ -298,16 +304,17 @@ class WholeBodyControl:
 
     # ---- how
 
-    def _solved(self, bounds: int) -> np.ndarray | None:
-        """The solution with so many bounds, None if there is none."""
+    def _solved(self, bounds: int, feasible: bool = False) -> np.ndarray | None:
+        """The solution with so many bounds, None if there is none; ``feasible``: there is one."""
         daqp, rows = daqp_module("whole-body control"), bounds - len(self._g)
         given = self._H, self._g, self._rows[:rows], self._high[:bounds], self._low[:bounds]
-        for more in ({"eps_prox": 0.0, "eq_reduction": 1}, {}):  # with proximal steps, if weights are far apart
+        # with proximal steps, if weights are far apart
+        for more in ({"eps_prox": 0.0, "eq_reduction": 1}, {}, {"eps_prox": PROXIMAL}):
             x, _, flag, _ = daqp.solve(*given, self._kinds[:bounds].copy(), **more)
             if flag == OPTIMAL and np.isfinite(x).all():
                 found: np.ndarray = x
                 return found
-            if flag == INFEASIBLE:
+            if flag == INFEASIBLE and not feasible:
                 return None
         return None
 
@@ -424,6 +431,17 @@ class WholeBodyControl:
         slowed, square = -2.0 * rate * v[at_v], rate * rate
         np.maximum.at(self._low, at_v, slowed + square * (self._ends[0] - q[at_q]))
         np.minimum.at(self._high, at_v, slowed + square * (self._ends[1] - q[at_q]))
+
+    def _weigh_braking(self) -> None:
+        """Replace the bounds of accelerations by squares for joints that have to be braked."""
+        n = self.model.nv
+        least, most = self._low[:n], self._high[:n]
+        braking = np.where(least > 0.0, least, np.minimum(most, 0.0))
+        late = np.flatnonzero(braking)
+        weight = self._contact_weight**2
+        self._H[late, late] += weight
+        self._g[late] -= weight * braking[late]
+        least[:], most[:] = -NONE, NONE
 
     def _fill_contacts(self) -> np.ndarray:
         at, first = 0, len(self.tasks)
