@@ -236,6 +236,29 @@ class CompiledIntegrator(Integrator):
     def strike(self, x: np.ndarray) -> None:
         self.stepper.strike(entries(x, (self.model.nv,), "x"))
 
+    def step(self, t: float, q: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the state, q (nq,) [m or rad] and x (nv,), at t + ``dt``, of a run that begins at t.
+
+        The integrator's own run is not changed, and the step does not know what a past step has left, such as which
+        contacts acted.
+
+        Raises
+        ------
+        ConvergenceError, CallableError, InputError
+            If the step fails, or steps are adaptive or of a model with prescribed coordinates.
+        """
+        if self.adaptive or self.motion.names:
+            what = "adaptive steps" if self.adaptive else "prescribed coordinates"
+            raise InputError(f"the method {self.name} has no step(t, q, x) with {what}; use vt.Simulation")
+        kept = self.keep()
+        try:
+            self.start(t, q, x)
+            self.advance(1)
+            _, q2, x2 = self.stepper.state()
+        finally:
+            self.go_back(kept)
+        return q2, x2
+
     def renew(self) -> None:
         self.stepper.clear()
 
