@@ -15,7 +15,7 @@ from random_models import chain_flat
 
 import vitree as vt
 from vitree.errors import InputError, VitreeError
-from vitree.integrators.compiled import DIGEST
+from vitree.integrators.base import DIGEST
 from vitree.vehicles import RigidVehicle
 
 DT = 0.01

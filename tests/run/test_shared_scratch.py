@@ -15,7 +15,7 @@ from vitree._core import scalar
 from vitree.arguments import Keywords
 from vitree.errors import ConvergenceError, VitreeError
 from vitree.integrators.compiled import SCRATCH
-from vitree.run.lanes import Neighbour
+from vitree.run.lanes import SharingSimulation
 
 EDGE, STEPS = 0.2, 12
 METHODS = ("linear-time", "midpoint", "rk4", "semi-implicit-euler")
@@ -131,19 +131,45 @@ def test_one_at_a_time_takes_steps():
     model, q, v = boxes(1.0)
     scratch = scalar().SharedScratch()
     given = Keywords(q0=q, v0=v, dt=2e-3, method="linear-time")
-    one = Neighbour(scratch, model, **given)
+    one = SharingSimulation(scratch, model, **given)
 
     def asks(t, q, v):
         one.step()
         return np.zeros(model.nv)
 
-    other = Neighbour(scratch, model, **given, control=vt.Control(torque=asks))
+    other = SharingSimulation(scratch, model, **given, control=vt.Control(torque=asks))
     before = one.q.copy()
     with pytest.raises(VitreeError, match="one caller at a time"):
         other.step()
     assert np.array_equal(one.q, before)
     one.step()
     assert one.t == 2e-3
+
+
+def test_threads_that_meet_in_one_group_get_an_error_or_the_right_step():
+    model, q, v = boxes(1.0)
+    scratch = scalar().SharedScratch()
+    ones = [made((model, q, share * v), "linear-time", scratch) for share in (1.0, 0.6)]
+    alone = [made((model, q, share * v), "linear-time", None) for share in (1.0, 0.6)]
+
+    def run(k):
+        done = 0
+        while done < 60:
+            try:
+                ones[k].advance(1)
+            except VitreeError as error:
+                assert "one caller at a time" in str(error)
+            else:
+                done += 1
+
+    threads = [threading.Thread(target=run, args=(k,)) for k in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for one, other in zip(ones, alone, strict=True):
+        other.advance(60)
+        assert [each.tobytes() for each in look(one)] == [each.tobytes() for each in look(other)]
 
 
 def test_groups_of_threads_share_no_memory():
@@ -185,3 +211,22 @@ def test_what_a_step_says_that_fails_is_of_that_stepper():
         stepper = falls.stepper
         texts.append((str(error.value), stepper.contact_fault, stepper.worst_contact, stepper.worst_residual))
     assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_simulation_that_begins_again_at_zero_has_no_places_of_before(method):
+    """Memory of zeros is not a configuration at which bodies have been placed."""
+    tree = vt.Tree("finger")
+    tree.contact(vt.Ground(-0.5, friction=0.4))
+    upper = tree.world.add(vt.tz("slide"), vt.body("upper", 1.0, (0.01,) * 3))
+    upper.add(vt.ry("knee"), vt.tz(-0.5), vt.body("lower", 0.5, (0.01,) * 3))
+    tree.contact(vt.Contact("lower", points=[(0, 0, 0)]))
+    model = tree.compile()
+    sim = vt.Simulation(model, [0.1, 0.3], dt=1e-3, method=method)
+    sim.step(40)
+    sim.reset([0.0, 0.0], [-0.2, 0.3])
+    fresh = vt.Simulation(model, [0.0, 0.0], [-0.2, 0.3], dt=1e-3, method=method)
+    for _ in range(20):
+        sim.step()
+        fresh.step()
+        assert sim.q.tobytes() == fresh.q.tobytes()

@@ -105,7 +105,7 @@ def _configurations(model: Model, q: np.ndarray) -> np.ndarray:
                      for k, row in enumerate(rows)])  # fmt: skip
 
 
-class Neighbour(Simulation):
+class SharingSimulation(Simulation):
     """A simulation whose stepper shares scratch memory with those of others, of which one at a time takes steps."""
 
     def __init__(self, scratch: object, *args: Any, **options: Any):
@@ -129,7 +129,7 @@ def held_alone(
     if found.torque_rows:
         del constant["torque"]
     start = found.start(k) if start is None else start
-    return Neighbour(
+    return SharingSimulation(
         scratch, model, **start, dt=found.schedule.dt, method=found.kind.name, t0=given.t0,
         control=Control(effort_limits=given.effort_limits, prescribed=given.prescribed, **constant),
         wrenches=given.wrenches, record_every=every, **given.options,

@@ -228,20 +228,24 @@ cdef object taken(Log* log, int width):
 
 cdef extern from *:
     """
-    /* Whether x was 1 already; it is 1 from here on. With the interpreter's lock no other thread comes between. */
-    #ifndef Py_GIL_DISABLED
-    static inline int vt_taken(int *x) { int was = *x; *x = 1; return was; }
-    static inline void vt_let_go(int *x) { *x = 0; }
-    #elif defined(_MSC_VER)
+    /* Whether x was 1 already; it is 1 from here on. */
+    #ifdef _MSC_VER
     #include <intrin.h>
-    static inline int vt_taken(int *x) { return _InterlockedExchange((volatile long *)x, 1); }
+    static inline int vt_exchanged(int *x) { return _InterlockedExchange((volatile long *)x, 1); }
     static inline void vt_let_go(int *x) { _InterlockedExchange((volatile long *)x, 0); }
     #else
-    static inline int vt_taken(int *x) { return __atomic_exchange_n(x, 1, __ATOMIC_ACQUIRE); }
+    static inline int vt_exchanged(int *x) { return __atomic_exchange_n(x, 1, __ATOMIC_ACQUIRE); }
     static inline void vt_let_go(int *x) { __atomic_store_n(x, 0, __ATOMIC_RELEASE); }
+    #endif
+    /* The same of one stepper, whose callers hold the interpreter's lock where there is one. */
+    #ifdef Py_GIL_DISABLED
+    #define vt_taken vt_exchanged
+    #else
+    static inline int vt_taken(int *x) { int was = *x; *x = 1; return was; }
     #endif
     """
     bint taken_already "vt_taken"(int* x) noexcept nogil
+    bint taken_among_threads "vt_exchanged"(int* x) noexcept nogil
     void let_go "vt_let_go"(int* x) noexcept nogil
 
 
@@ -327,7 +331,7 @@ cdef class Stepper:
         if taken_already(&self.in_use):
             return False
         if loan != NULL:
-            if taken_already(&loan.in_use):
+            if taken_among_threads(&loan.in_use):
                 let_go(&self.in_use)
                 return False
             self.exchange_rooms()
