@@ -61,7 +61,7 @@ LEFT_OUT = {
 #: is given.
 UNCHECKED = ("Integrator", "Dynamics", "Force", "Potential", "Constraint", "Identification", "Rollout", "Linearization",
              "Gradient", "Regulator", "MotionSolution", "MotionPlan", "PhaseInterval", "MujocoRobot", "IkSolution",
-             "BodyForces", "BaseParameters", "Excitation")  # fmt: skip
+             "BodyForces", "BaseParameters", "Excitation", "EnsembleComparison", "WorkPrecision")  # fmt: skip
 #: The same of methods of other classes, by their names.
 UNCHECKED_METHODS = {
     "configuration_rate", "connection", "symmetries", "lagrangian", "lagrangian_slope", "mass_matrix", "potential",
