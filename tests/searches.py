@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import vitree as vt
 from vitree.control import MotionSolution, ProjectionNewton, QuadraticCost, optimize_motion
 from vitree.control.shooting_problem import ShootingProblem, guess_parts
 
 COST = "goal", "Q", "R", "Q_end", "goal_p", "goal_u"
 CONTROL = "torque", "inputs", "prescribed"
+#: A cart that keeps its pole upright.
+UPRIGHT = {
+    "duration": 0.6, "dt": 0.02, "actuators": ["slide"],
+    "costs": QuadraticCost([0.0, 0.0], Q=0.02 * np.array([1, 1, 0.1, 0.1]), R=[2e-4], Q_end=[10, 10, 1, 1]),
+}  # fmt: skip
 
 
 def sorted_out(task: dict[str, Any]) -> dict[str, Any]:

@@ -7,15 +7,13 @@ import pytest
 from cart_poles import cart_pole
 from closed_chains import four_bar
 from random_models import chain_flat, random_flat, random_state
-from searches import ddp, shooting_problem
+from searches import UPRIGHT, ddp, shooting_problem
 
 import vitree as vt
-from vitree.control import FrameCost, QuadraticCost, Search, optimize_motion
+from vitree.control import FrameCost, QuadraticCost, optimize_motion
 from vitree.control.ddp import FDDP
 
 METHODS = ["linear-time", "midpoint"]
-UPRIGHT = {"duration": 0.6, "dt": 0.02, "actuators": ["slide"],
-           "costs": QuadraticCost([0, 0], Q=0.02 * np.array([1, 1, 0.1, 0.1]), R=[2e-4], Q_end=[10, 10, 1, 1])}
 
 
 def apart(method, rng):
@@ -154,16 +152,6 @@ def test_without_states_it_is_single_shooting():
     again = optimize_motion(cart_pole(), [0.0, 0.3], control=one.torque, states=(one.q, one.p), search="fddp",
                             **UPRIGHT)  # fmt: skip
     assert again.success and len(again.costs) <= 3 and again.cost == pytest.approx(one.cost, rel=1e-6)
-
-
-def test_a_receding_horizon():
-    """A pole that is pushed is kept upright, with one iteration a step from the last states."""
-    sim, search = vt.Simulation(cart_pole(), [0.0, 0.2], dt=0.02), Search(cart_pole(), search="fddp", **UPRIGHT)
-    for k in range(100):
-        plan = search.solve(sim.q, sim.v, shift=min(k, 1), max_iterations=1)
-        push = np.array([3.0, 0.0]) if 30 <= k < 35 else 0.0
-        sim.step(control=vt.Control(torque=plan.torque[0] + push))
-    assert np.abs(sim.q).max() < 0.05
 
 
 def test_a_swing_up_within_bounds_from_states():

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from cart_poles import cart_pole
 from cranes import crane, raising
-from searches import ddp, projection, shooting_problem
+from searches import UPRIGHT, ddp, projection, shooting_problem
 
 import vitree as vt
 from vitree.control import FrameCost, QuadraticCost, Search, optimize_motion
 
-COST = QuadraticCost([0.0, 0.0], Q=0.02 * np.array([1, 1, 0.1, 0.1]), R=[2e-4], Q_end=[10, 10, 1, 1])
-UPRIGHT = {"duration": 0.6, "dt": 0.02, "costs": COST, "actuators": ["slide"]}
+COST = UPRIGHT["costs"]
 
 
 def gradient(problem, at):
@@ -114,10 +113,11 @@ def test_controls_move_on():
     np.testing.assert_allclose(later.q[:-2], first.q[2:], atol=1e-12)
 
 
-def test_a_receding_horizon():
-    """A pole that is pushed is kept upright, with one iteration a step."""
+@pytest.mark.parametrize("kind", ["ddp", "fddp"])
+def test_a_receding_horizon(kind):
+    """A pole that is pushed is kept upright, with one iteration a step; by "fddp" from the last states."""
     model = cart_pole()
-    sim, search = vt.Simulation(model, [0.0, 0.2], dt=0.02), Search(model, **UPRIGHT)
+    sim, search = vt.Simulation(model, [0.0, 0.2], dt=0.02), Search(model, search=kind, **UPRIGHT)
     for k in range(150):
         plan = search.solve(sim.q, sim.v, shift=min(k, 1), max_iterations=1)
         push = np.array([3.0, 0.0]) if 50 <= k < 55 else 0.0

@@ -265,29 +265,24 @@ class HeldTogether:
     """
 
     def __init__(self, controller: Controller, what: str, size: int, dt: float):
-        self._controller, self._what, self._size, self._dt = controller, what, size, dt
-        self._every = _steps("period", controller.period, dt)
-        self._late = _steps("delay", controller.delay, dt) if controller.delay else 0
         given = controller.initial
         self._first = np.zeros(size) if given is None else entries(given, (*np.shape(given)[:-1], size), "initial")
-        self._step = 0
-        self._value: np.ndarray | None = None
-        self._coming: deque[tuple[int, np.ndarray]] = deque()
+        self._held, self._what, self._step = Held(replace(controller, initial=None), what, size, dt), what, 0
 
     def __call__(self, t: float, Q: np.ndarray, V: np.ndarray) -> np.ndarray:
-        shape = len(Q), self._size
-        if self._value is None:
-            self._asked = Asked(function_of(self._controller), self._what, "(t, Q, V)", shape)
+        held = self._held
+        if self._step == 0:
+            shape = len(Q), held.size
+            held.asked = Asked(held.function, self._what, "(t, Q, V)", shape)
             if self._first.shape not in (shape, shape[1:]):
                 needed = f"must be {shape[1:]} for all instances, or {shape}"
                 raise InputError(f"initial of the controller has shape {self._first.shape}; it {needed}")
-            self._value = np.broadcast_to(self._first, shape)
-        if self._step % self._every == 0:
-            self._coming.append((self._step + self._late, self._asked(t, Q, V).copy()))
-        while self._coming and self._coming[0][0] <= self._step:
-            self._value = self._coming.popleft()[1]
+            held.value = np.broadcast_to(self._first, shape)
+        if self._step % held.every == 0:
+            held.ask(self._step, t, Q, V)
+        held.arrived(self._step)
         self._step += 1
-        return self._value
+        return held.value
 
 
 class HeldRows(Held):

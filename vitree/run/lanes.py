@@ -120,19 +120,16 @@ class SharingSimulation(Simulation):
             SCRATCH.reset(before)
 
 
-def held_alone(
-    found: Instances, model: System, k: int, every: int, start: Keywords | None = None, scratch: object = None
-) -> Simulation:
-    """Return an instance that is held, without what is given to it step by step; ``start`` is in place of its own."""
+def held_alone(found: Instances, model: System, k: int, start: Keywords, scratch: object) -> Simulation:
+    """Return an instance that is held from a start, without what is given to it step by step, and without records."""
     given = found.given
     constant = {name: found.driven_by(name, k) for name in found.driving if not callable(found.driving[name])}
     if found.torque_rows:
         del constant["torque"]
-    start = found.start(k) if start is None else start
     return SharingSimulation(
         scratch, model, **start, dt=found.schedule.dt, method=found.kind.name, t0=given.t0,
         control=Control(effort_limits=given.effort_limits, prescribed=given.prescribed, **constant),
-        wrenches=given.wrenches, record_every=every, **given.options,
+        wrenches=given.wrenches, record_every=0, **given.options,
     )  # fmt: skip
 
 
@@ -273,8 +270,8 @@ class HeldSimulations(Held):
     def _begin(self, k: int, system: System | None, **start: ArrayLike | None) -> None:
         """Begin an instance that is not held yet, of its model or another one; where it cannot it has failed."""
         try:
-            self.held[k] = held_alone(self.found, self.found.system(k) if system is None else system, k, 0, start,
-                                      self._scratches[self._group(k)])  # fmt: skip
+            system = self.found.system(k) if system is None else system
+            self.held[k] = held_alone(self.found, system, k, start, self._scratches[self._group(k)])
         except VitreeError as error:
             self.failed[k], self.alive[k] = of_instance(error, k), False
             self.q[k] = self.found.model.start if start.get("q0") is None else start["q0"]
