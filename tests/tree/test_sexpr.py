@@ -204,7 +204,8 @@ EVERYTHING = """
     (convex-part (0 0 0 1 0 0 0 1 0 0 0 1) 0.01)
     (cone 0.1 0.2) (cone 0.1 0.3 (0 0 0.1) (0.6 -0.8 0 0.8 0.6 0 0 0 1)) (ellipsoid (0.1 0.2 0.3))
     (ellipsoid (0.1 0.2 0.4) (1 0 0) (0.6 -0.8 0 0.8 0.6 0 0 0 1)))
-  (contact "hull" (sphere 0.3)) (contact "arm") (no-contact "arm" "hull") (no-contact "tip" "arm" frames)
+  (contact "hull" own own 1e4 0 (softness 0.01) (sphere 0.3)) (contact "arm") (no-contact "arm" "hull")
+  (no-contact "tip" "arm" frames)
   (contact "world" (triangle-mesh (0 0 0 1 0 0 0 1 0) (0 1 2) (0 0 0.1)))
   (rolling "cart" 0.3 (0 1 0) (0 0 0.1) 1 0 1 (0 0 1 -2)) (rolling "bit" 0.1 (0 0 0) (0 0 0) 1 1 0 (0 1 0 0.5)))
 """

@@ -182,7 +182,7 @@ def step_wrench(ModelStepper stepper, const double[::1] signs, double dt, about)
             continue
         touch_at(e, q, pose, NULL, NULL, &at)
         # compliant contacts take part where they are compressed, whether they act or not
-        if stepper.post_contact.pushed_before[c] or settled_pushed(stepper, c) or at.gap < 0.0:
+        if stepper.post_contact.pushed_before[c] or settled_pushed(stepper, c) or at.gap < e.softness:
             x.patch_count[e.patch] += 1
             x.patch_turn[e.patch] += at.gap
     for c in range(stepper.ntouch):

@@ -179,6 +179,7 @@ cdef struct vt_contact:     # two bodies, or a body and the world, that may make
     double restitution
     double stiffness    # [N/m] infinite for a rigid contact
     double damping      # [N s/m]
+    double softness     # [m] of gaps about zero within which its force sets in
     const vt_field* field   # of a ground that is not a plane
     const vt_shape* shape_a # of a pair of convex shapes
     const vt_shape* shape_b
@@ -200,6 +201,7 @@ cdef struct vt_pair:        # two convex shapes that may touch; the first moves
     double restitution
     double stiffness
     double damping
+    double softness
 
 cdef struct vt_constraint:  # one scalar equation h(q) = 0
     int kind

@@ -250,8 +250,8 @@ cdef class ContactList:
     """Contacts for the core: mappings with the names of the fields of vt_contact, and the surface of some.
 
     ``spans``: a ``Spans`` of mechanism/spans.py; steppers need it where there are contacts. ``facing``: (n, 2) numbers
-    of convex ``shapes`` that may touch, ``surfaces``: (n, 6) of each friction, restitution, stiffness, damping, and spin
-    and roll, lengths over the friction. By numbers each has MOST_FACETS contacts, behind the first ``at`` others.
+    of convex ``shapes`` that may touch, ``surfaces``: (n, 7) of each friction, restitution, stiffness, damping, spin
+    and roll (lengths over the friction), and softness. By numbers each has MOST_FACETS contacts, behind the first ``at`` others.
     """
 
     def __cinit__(self, contacts=(), field=None, spans=None, ShapeList shapes=None, facing=(), surfaces=(), int at=-1):
@@ -285,6 +285,7 @@ cdef class ContactList:
             e.offset, e.friction, e.restitution = one.get("offset", 0.0), one.get("friction", 0.0), one.get("restitution", 0.0)
             e.spin, e.roll = one.get("spin", 0.0), one.get("roll", 0.0)
             e.stiffness, e.damping = one.get("stiffness", float("inf")), one.get("damping", 0.0)
+            e.softness = one.get("softness", 0.0)
             self.yields = self.yields or e.stiffness != float("inf")
             axes = one.get("axes_b", (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0))
             for j in range(9):
@@ -327,7 +328,7 @@ cdef class ContactList:
         cdef int k
         cdef vt_pair* p
         cdef const int[:, ::1] rows = np.ascontiguousarray(facing, dtype=np.int32).reshape(-1, 2)
-        cdef const double[:, ::1] numbers = np.ascontiguousarray(surfaces, dtype=float).reshape(-1, 6)
+        cdef const double[:, ::1] numbers = np.ascontiguousarray(surfaces, dtype=float).reshape(-1, 7)
         self.pairs, self.facets = rows.shape[0], self.plain if at < 0 else at
         self.count = self.plain + MOST_FACETS * self.pairs
         if numbers.shape[0] != self.pairs or not 0 <= self.facets <= self.plain:
@@ -341,7 +342,7 @@ cdef class ContactList:
             p = &self.pair[k]
             p.shape_a, p.shape_b = &self.shapes.list[rows[k, 0]], &self.shapes.list[rows[k, 1]]
             p.friction, p.restitution, p.stiffness, p.damping = numbers[k, 0], numbers[k, 1], numbers[k, 2], numbers[k, 3]
-            p.spin, p.roll = numbers[k, 4], numbers[k, 5]
+            p.spin, p.roll, p.softness = numbers[k, 4], numbers[k, 5], numbers[k, 6]
             p.dim = 1 if p.friction == 0.0 else 3 + (p.spin > 0.0) + 2 * (p.roll > 0.0)
             self.yields = self.yields or p.stiffness != float("inf")
             self.turns, self.elastic = self.turns or p.dim > 3, self.elastic or p.restitution > 0.0

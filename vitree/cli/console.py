@@ -243,7 +243,7 @@ def _facts_of_model(model: Model) -> dict[str, object]:
 def _facts_of_contacts(model: Model) -> JsonObject:
     """Return the ground, None if there is none, and the number of points and shapes that touch, by frames."""
     ground, contacts = model.ground, [each for each in model.contacts if isinstance(each, Contact)]
-    surface = ("friction", "restitution", "stiffness", "damping")
+    surface = ("friction", "restitution", "stiffness", "damping", "softness")
     frames = [
         {"frame": each.frame, "points": sum(len(points) for points, *_ in each.parts()),
          "shapes": [type(shape).__name__ for shape in each.shapes], "lost": each.lost}

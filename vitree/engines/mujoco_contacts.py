@@ -175,8 +175,8 @@ def _add_plane(spec: MjSpec, normal: np.ndarray, height: float) -> str:
 def _add_pair(
     spec: MjSpec, geoms: tuple[str, str], numbers: Sequence[float], dt: float, timeconst: float | None
 ) -> None:
-    """Let two geoms touch, by the numbers of a pair: friction, restitution, ..., torsional and rolling friction."""
-    friction, restitution, *_, spin, roll = map(float, numbers)
+    """Let two geoms touch, by the numbers of a pair, without those of its compliance."""
+    friction, restitution, _, _, spin, roll, _ = map(float, numbers)
     spec.add_pair(
         geomname1=geoms[0], geomname2=geoms[1], condim=6 if roll else 4 if spin else 3 if friction else 1,
         solref=spring(restitution, dt, timeconst), friction=[friction, friction, spin, roll, roll],

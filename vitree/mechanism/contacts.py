@@ -18,18 +18,18 @@ from vitree.spatial.checks import finite, triple, unit_triple
 
 #: How limits of joints are treated.
 LIMITS = ("report", "enforce", "ignore")
-#: Friction [-], restitution [-], stiffness [N/m] and damping [N s/m] of a pair for which nothing is given.
-FRICTION, RESTITUTION, RIGID, UNDAMPED = 0.8, 0.0, math.inf, 0.0
+#: Friction [-], restitution [-], stiffness [N/m], damping [N s/m] and softness [m] of a pair without others.
+FRICTION, RESTITUTION, RIGID, UNDAMPED, ABRUPT = 0.8, 0.0, math.inf, 0.0, 0.0
 #: Coefficients of friction: sliding [-], or sliding [-], torsional [m] and rolling [m].
 Friction = float | tuple[float, float, float]
 _UP = (0.0, 0.0, 1.0)
 
 
 def _check_surface(of: Ground | Contact, name: str) -> None:
-    """Check friction, restitution, stiffness and damping, each of which may be None."""
+    """Check friction, restitution, stiffness, damping and softness, each of which may be None."""
     if of.friction is not None:
         object.__setattr__(of, "friction", _friction(of.friction, name))
-    for field, least, most in (("restitution", 0.0, 1.0), ("damping", 0.0, math.inf)):
+    for field, least, most in (("restitution", 0.0, 1.0), ("damping", 0.0, math.inf), ("softness", 0.0, math.inf)):
         value = getattr(of, field)
         if value is not None:
             object.__setattr__(of, field, within(value, f"{field} of the {name}", least, most))
@@ -38,8 +38,11 @@ def _check_surface(of: Ground | Contact, name: str) -> None:
         if not stiffness:
             raise ModelError(f"the stiffness of the {name} is zero, so it carries no load; omit it for a rigid one")
         object.__setattr__(of, "stiffness", stiffness)
-    if of.damping and (of.stiffness is None or of.stiffness == math.inf):
-        raise ModelError(f"the {name} has damping and no stiffness; a rigid contact has no damping: give both or none")
+    for field in ("damping", "softness"):
+        if getattr(of, field) and (of.stiffness is None or of.stiffness == math.inf):
+            raise ModelError(
+                f"the {name} has {field} and no stiffness; a rigid contact has no {field}: give both or none"
+            )
 
 
 def _friction(value: object, name: str) -> Friction:
@@ -84,6 +87,9 @@ class Ground:
         Further half-spaces, such as walls. What is free is outside of all of them.
     terrain : HeightField, optional
         In place of ``height`` and ``normal``.
+    softness : float [m]
+        Gaps above and below zero between which the force of that spring sets in smoothly; zero: at touch. The normal
+        force is k (w - gap)^2 / (4 w) at gaps from -w to w, and -k gap below.
 
     Notes
     -----
@@ -108,11 +114,12 @@ class Ground:
     damping: float = UNDAMPED
     planes: tuple[tuple[tuple[float, ...], float], ...] = ()
     terrain: HeightField | None = None
+    softness: float = ABRUPT
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "height", finite(self.height, "height of the ground"))
         object.__setattr__(self, "normal", _unit(self.normal, "normal of the ground"))
-        for field in ("friction", "restitution", "stiffness", "damping"):
+        for field in ("friction", "restitution", "stiffness", "damping", "softness"):
             if getattr(self, field) is None:
                 raise ModelError(f"the {field} of the ground is None; leave it out for the default")
         _check_surface(self, "ground")
@@ -172,6 +179,8 @@ class Contact:
     stiffness : float, optional [N/m]
     damping : float, optional [N s/m]
         Only together with a stiffness.
+    softness : float, optional [m]
+        Likewise.
 
     Notes
     -----
@@ -195,6 +204,7 @@ class Contact:
     restitution: float | None = None
     stiffness: float | None = None
     damping: float | None = None
+    softness: float | None = None
 
     def __post_init__(self) -> None:
         _require_name(self.frame, "frame of a contact")
@@ -271,10 +281,11 @@ def _require_name(value: object, what: str) -> None:
         raise ModelError(f"the {what} is {shown(value)}; it must be a name")
 
 
-#: Friction [-], restitution [-], stiffness [N/m] and damping [N s/m] of a pair, torsional and rolling friction [m].
-Surface = tuple[float, float, float, float, float, float]
+#: Friction [-], restitution [-], stiffness [N/m] and damping [N s/m] of a pair, torsional and rolling friction [m], and
+#: softness [m].
+Surface = tuple[float, float, float, float, float, float, float]
 #: How many these are.
-SURFACE = 6
+SURFACE = 7
 
 
 def friction_of(value: Friction) -> tuple[float, float, float]:
@@ -283,14 +294,14 @@ def friction_of(value: Friction) -> tuple[float, float, float]:
 
 
 def against_ground(contact: Contact, ground: Ground) -> Surface:
-    """Return friction, restitution, stiffness and damping of a contact with the ground, torsional and rolling friction.
+    """Return the numbers of a contact with the ground.
 
     See :class:`Ground` for how they are those of the two.
     """
     own = ground if contact.stiffness is None else contact
     slide, spin, roll = friction_of(ground.friction if contact.friction is None else contact.friction)
     restitution = ground.restitution if contact.restitution is None else contact.restitution
-    return slide, restitution, own.stiffness or RIGID, own.damping or UNDAMPED, spin, roll
+    return slide, restitution, *_compliance(own), spin, roll, own.softness or ABRUPT
 
 
 def between(a: Contact, b: Contact, ground: Ground | None) -> Surface:
@@ -300,7 +311,11 @@ def between(a: Contact, b: Contact, ground: Ground | None) -> Surface:
     slide, spin, roll = map(max, zip(*(given or [friction_of(default.friction)]), strict=True))
     restitution = max((x for x in (a.restitution, b.restitution) if x is not None), default=default.restitution)
     soft = min((x for x in (a, b) if x.stiffness is not None), key=lambda x: x.stiffness or RIGID, default=default)
-    return slide, restitution, soft.stiffness or RIGID, soft.damping or UNDAMPED, spin, roll
+    return slide, restitution, *_compliance(soft), spin, roll, soft.softness or ABRUPT
+
+
+def _compliance(of: Ground | Contact) -> tuple[float, float]:
+    return of.stiffness or RIGID, of.damping or UNDAMPED
 
 
 # ---- rolling without slip --------------------------------------------------------------------------------------

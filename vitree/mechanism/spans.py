@@ -50,7 +50,8 @@ class Spans(NamedTuple):
     center : (k, 3) array [m]
         Of the ball about its points on a plane or its shapes of the first body, in the core frame of the body.
     radius : (k,) array [m]
-        The sum of the radii of its balls. -1: there is none, each contact is asked.
+        The sum of the radii of its balls, and the largest softness of its contacts. -1: there is none, each contact is
+        asked.
     ports : int
         Rows by which the solve sees the bodies if all contacts close: six of each body that is touched, one of each
         limit, rope and coordinate with dry friction.
@@ -69,12 +70,13 @@ class Spans(NamedTuple):
 
 def spans_of(
     contacts: Sequence[Keywords], shapes: Sequence[Mapping[str, Any]] = (),
-    facing: ArrayLike = (), at: int | None = None,
+    facing: ArrayLike = (), at: int | None = None, softness: ArrayLike = 0.0,
 ) -> Spans:  # fmt: skip
     """Return the spans of contacts as the core takes them: points of one body on one plane, or the pairs of two bodies.
 
     A body has one ball for its pairs; of the world each span has its own. Pairs ``facing`` (n, 2) of convex ``shapes``
-    have a span each, of MOST_FACETS contacts, behind the first ``at`` others; each shape has a ball.
+    have a span each, of MOST_FACETS contacts, behind the first ``at`` others; each shape has a ball. ``softness`` (n,)
+    is that of the pairs [m].
     """
     spans = [list(own) for _, own in itertools.groupby(range(len(contacts)), key=lambda k: _place(contacts[k], k))]
     ends_of: dict[Key, list[tuple[np.ndarray, float]]] = {}
@@ -97,7 +99,9 @@ def spans_of(
     rows = np.array([(own[0], own[-1] + 1) for own in spans], np.int32).reshape(-1, 2)
     touched = {each.get(side, -1) for each in contacts for side in ("body_a", "body_b")}
     center = np.array([made[key[0]][0] if key else np.zeros(3) for key in keys], float).reshape(-1, 3)
-    radius = np.array([sum(made[one][1] for one in key) if key else -1.0 for key in keys], float)
+    soft = [max(float(contacts[c].get("softness", 0.0)) for c in own) for own in spans]
+    radius = np.array([sum(made[one][1] for one in key) + more if key else -1.0
+                       for key, more in zip(keys, soft, strict=True)], float)  # fmt: skip
     ball = np.array([([used[one] for one in key] + [-1, -1])[:2] for key in keys], np.int32).reshape(-1, 2)
     balls = Balls(np.array(body, np.int32), np.array([made[one][0] for one in used], float).reshape(-1, 3),
                   np.array([made[one][1] for one in used], float))  # fmt: skip
@@ -106,10 +110,13 @@ def spans_of(
         touched |= {int(shapes[n].get("body", -1)) for n in np.unique(pairs)}
     single = sum(each["kind"] in SINGLE for each in contacts)
     found = Spans(rows, center, radius, 6 * len(touched - {-1}) + single, ball, balls)
-    return _with_pairs(found, pairs, shapes, len(contacts) if at is None else at) if len(pairs) else found
+    before = len(contacts) if at is None else at
+    return _with_pairs(found, pairs, shapes, before, np.asarray(softness, float)) if len(pairs) else found
 
 
-def _with_pairs(spans: Spans, pairs: np.ndarray, shapes: Sequence[Mapping[str, Any]], before: int) -> Spans:
+def _with_pairs(
+    spans: Spans, pairs: np.ndarray, shapes: Sequence[Mapping[str, Any]], before: int, softness: np.ndarray
+) -> Spans:
     """Spans of contacts, and those of pairs (n, 2) of convex shapes behind ``before`` of these."""
     made = {n: _ball([(np.asarray(shapes[n].get("middle", np.zeros(3)), float), float(shapes[n]["reach"]))])
             for n in np.unique(pairs).tolist()}  # fmt: skip
@@ -126,7 +133,7 @@ def _with_pairs(spans: Spans, pairs: np.ndarray, shapes: Sequence[Mapping[str, A
     return Spans(
         np.concatenate([spans.rows[:k], rows, spans.rows[k:] + MOST_FACETS * len(pairs)]).astype(np.int32),
         np.insert(spans.center, k, np.where(asked[:, None], 0.0, center[pairs[:, 0]]), axis=0),
-        np.insert(spans.radius, k, np.where(asked, -1.0, radius[pairs].sum(axis=1))),
+        np.insert(spans.radius, k, np.where(asked, -1.0, radius[pairs].sum(axis=1) + softness)),
         spans.ports,
         np.insert(spans.ball, k, np.where(asked[:, None], -1, ball[pairs]), axis=0),
         Balls(np.append(spans.balls.body, [int(shapes[n].get("body", -1)) for n in used]).astype(np.int32),

@@ -63,8 +63,8 @@ class Candidates:
     """What may touch, in arrays; the order of rows is that of ``flat.contacts``, points before shapes.
 
     ``numbers`` are friction [-], restitution [-], stiffness [N/m] (inf: rigid), damping [N s/m], torsional and rolling
-    friction [m]. Bodies are rows of the core, -1 the world; places are in core frames [m]. ``source`` is a row of
-    ``flat.contacts``.
+    friction [m], softness [m]. Bodies are rows of the core, -1 the world; places are in core frames [m]. ``source`` is
+    a row of ``flat.contacts``.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Candidates:
     point : (n, 3) array
     radius : (n,) array
         Of a ball about the point; zero for a point.
-    numbers : (n, 6) array
+    numbers : (n, 7) array
         Against the ground.
     group_body : (g,) array of int32
         The bodies that have points, in order.
@@ -100,14 +100,14 @@ class Candidates:
         Of pairs with a sphere. 0: another sphere or a capsule, 1: a box.
     pair : (r, 2) array of int32
         Rows of the two; of two rods the first is the lower row, and of a sphere and a box the sphere.
-    pair_numbers : (r, 6) array
+    pair_numbers : (r, 7) array
     solids : tuple of mappings
         Convex shapes as the core takes them; the half-spaces of the ground are the last.
     solid_source : (s,) array of int32
         -1: the ground.
     facing : (f, 2) array of int32
         Rows of the two solids of each further pair; the first moves.
-    facing_numbers : (f, 6) array
+    facing_numbers : (f, 7) array
     left_out : (k, 2) array of int32
         Rows of ``flat.contacts`` of which some shapes do not touch each other, since they overlap at neutral.
     """
@@ -711,7 +711,7 @@ def gaps_of(flat: Flat, found: Candidates, poses: np.ndarray) -> ContactGaps:
 
 
 def gap_numbers(found: Candidates) -> np.ndarray:
-    """Return the ``numbers`` (n, 6) of what :func:`gaps_of` has rows for."""
+    """Return the ``numbers`` (n, 7) of what :func:`gaps_of` has rows for."""
     below = found.on_ground
     return np.concatenate([np.tile(found.numbers, (found.grounds, 1)), found.facing_numbers[below], found.pair_numbers,
                            found.facing_numbers[~below]])  # fmt: skip

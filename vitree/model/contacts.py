@@ -268,8 +268,10 @@ def _pressed(model: ContactMethods, nodes: np.ndarray, patch: np.ndarray, q: np.
     found = model.contact_candidates
     soft = np.flatnonzero(np.isfinite(np.tile(found.numbers[:, 2], len(found.planes))) & (patch >= 0))
     at, number = (x.ravel() for x in np.meshgrid(np.unique(nodes), soft, indexing="ij"))
-    pressed = gaps_at(model, number, at, q)[0] < 0 if len(soft) else np.zeros(0, bool)
-    return np.column_stack([at, number])[pressed]
+    softness = np.tile(found.numbers[:, -1], len(found.planes))[number]
+    pressed = gaps_at(model, number, at, q)[0] < softness if len(soft) else np.zeros(0, bool)
+    found_pairs: np.ndarray = np.column_stack([at, number])[pressed]
+    return found_pairs
 
 
 def _key(pairs: np.ndarray, patch: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ RIM = 32
 
 
 def gaps_of_faces(flat: Flat, found: Candidates, poses: np.ndarray, near: float) -> tuple[ContactGaps, np.ndarray]:
-    """Return the gaps of candidates, and the ``numbers`` (n, 6) of each.
+    """Return the gaps of candidates, and the ``numbers`` (n, 7) of each.
 
     They are those of :func:`gaps_of`; but of convex shapes that are within ``near`` [m] and touch with a face or a
     line there is one for each corner of what the two have in common. Poses (nbody, 3, 4) [m] are those of the core

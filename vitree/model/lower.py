@@ -371,7 +371,7 @@ def lower_contacts(flat: Flat, found: Candidates, wheels: Wheels) -> ContactList
     require_memory(f"contacts of {len(found.facing)} pairs of convex shapes",
                    (PAIR if bounces else FAR_PAIR) * len(found.facing), OF_PAIRS)  # fmt: skip
     rows += rolling_rows(wheels) + number_rows(flat)
-    spans = spans_of(rows, found.solids, found.facing, before)
+    spans = spans_of(rows, found.solids, found.facing, before, found.facing_numbers[:, -1])
     return ContactList(rows, found.terrain, spans, found.shapes, found.facing, _surfaces(found.facing_numbers), before)
 
 
@@ -407,19 +407,19 @@ def number_rows(flat: Flat) -> list[CoreRow]:
 
 
 def _surface(numbers: np.ndarray) -> CoreRow:
-    friction, restitution, stiffness, damping, spin, roll = numbers.tolist()
+    friction, restitution, stiffness, damping, spin, roll, softness = numbers.tolist()
     surface: CoreRow = {"dim": 3 if friction else 1, "friction": friction, "restitution": restitution,
-                        "stiffness": stiffness, "damping": damping}  # fmt: skip
+                        "stiffness": stiffness, "damping": damping, "softness": softness}  # fmt: skip
     if spin or roll:
         surface |= {"dim": 3 + bool(spin) + 2 * bool(roll), "spin": spin / friction, "roll": roll / friction}
     return surface
 
 
 def _surfaces(numbers: np.ndarray) -> np.ndarray:
-    """The same of pairs (n, 6): friction, restitution, stiffness, damping, and spin and roll over the friction."""
+    """The same of pairs (n, 7), with spin and roll over the friction."""
     result = np.array(numbers, float)
-    turning = result[:, 4:].any(axis=1)
-    result[turning, 4:] /= result[turning, :1]
+    turning = result[:, 4:6].any(axis=1)
+    result[turning, 4:6] /= result[turning, :1]
     return result
 
 

@@ -90,7 +90,7 @@ def moved_ground(ground: Ground, at: np.ndarray, name: str) -> Ground:
 def same_ground(one: Ground, other: Ground) -> bool:
     """Whether two grounds are alike, planes to round-off."""
     a, b = (np.array(ground.half_spaces, dtype=float).reshape(-1, 4) for ground in (one, other))
-    surface = ("friction", "restitution", "stiffness", "damping")
+    surface = ("friction", "restitution", "stiffness", "damping", "softness")
     if any(getattr(one, name) != getattr(other, name) for name in surface) or a.shape != b.shape:
         return False
     return _same_terrain(one.terrain, other.terrain) and bool(np.abs(a - b).max(initial=0.0) <= 1e-12)

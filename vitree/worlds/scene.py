@@ -26,7 +26,7 @@ from vitree.worlds.world import World
 
 #: Keys of a scene, of its ground, of a terrain, and of things.
 SCENE = ("name", "gravity", "limits", "velocity_limits", "ground", "apart", "things")
-GROUND = ("height", "normal", "friction", "restitution", "stiffness", "damping", "planes", "terrain")
+GROUND = ("height", "normal", "friction", "restitution", "stiffness", "damping", "softness", "planes", "terrain")
 TERRAIN = ("heights", "file", "spacing", "origin")
 PLACE = ("at", "rpy", "frame")
 OF_FILES = ("file", *PLACE, "base", "start", "drives", "options")

@@ -12,8 +12,10 @@ cdef enum:
 #: to the other one where shorter steps did not help
 cdef double TOUCH_LEFT = 1e-5
 cdef double TOUCH_LENIENT = 0.1
-#: Tolerance of contacts: relative to the velocities, and to the rounding errors of positions
+#: Tolerance of contacts: relative to the velocities, at the default tolerance of the momenta and tighter ones, and to the
+#: rounding errors of positions
 cdef double TOUCH_TOLERANCE = 5e-11
+cdef double DEFAULT_TOLERANCE = 1e-9
 cdef double TOUCH_ROUNDING = 5e-15
 #: [m] contacts whose gap is no more at both ends of the last step rest
 cdef double RESTING_GAP = 1e-9
@@ -168,7 +170,8 @@ cdef void keep_touch(ModelStepper self) noexcept nogil:
         if not (x.cones.lam[o] > 0.0 and (x.cones.w[o] < x.cones.diagonal[o] * x.cones.lam[o]
                                           or self.touch[c].stiffness != INFINITY)):
             continue
-        x.active[c], x.hold[c] = ARRIVED if x.arrives[c] else PUSHED, x.target[c]
+        if self.touch[c].stiffness == INFINITY or x.there[c].gap < self.touch[c].softness:
+            x.active[c], x.hold[c] = ARRIVED if x.arrives[c] else PUSHED, x.target[c]
         if self.touch[c].slot >= 0:
             keep_facet(self, c)
         told = x.told + TOLD * c
@@ -249,12 +252,12 @@ cdef void admit(ModelStepper self, int c) noexcept nogil:
         x.target[c] = x.here[c].gap - e.bound * fabs(self.lane.now.h)
         x.within[c] = INSIDE if x.active[c] else OUTSIDE
     else:
-        # a compliant contact acts wherever it is compressed
-        x.target[c] = x.hold[c] if x.active[c] else min(0.0, x.here[c].gap) if e.stiffness == INFINITY else 0.0
+        # a compliant contact acts wherever it is compressed, or its force sets in
+        x.target[c] = x.hold[c] if x.active[c] else min(0.0, x.here[c].gap) if e.stiffness == INFINITY else e.softness
         if e.kind == ON_FACET and x.target[c] < min(0.0, x.at[e.seat].gap) - MISSING:
             # a facet that does not keep its shapes apart, as the plane along a line of a cone may not
             x.target[c] = min(0.0, x.at[e.seat].gap)
-        x.within[c] = INSIDE if x.active[c] or (e.stiffness != INFINITY and x.here[c].gap < 0.0) else OUTSIDE
+        x.within[c] = INSIDE if x.active[c] or (e.stiffness != INFINITY and x.here[c].gap < e.softness) else OUTSIDE
         if x.within[c] == OUTSIDE and (rests(self, c) or closes_soon(self, c)):
             x.within[c] = INSIDE
             touch_at(e, self.lane.state.q, x.pose1, NULL, facet_for(x, e), &x.here[c])
@@ -293,7 +296,7 @@ cdef bint others_close(ModelStepper self) noexcept nogil:
         if self.touch[c].patch >= 0 or stands(&self.touch[c]) or self.touch[c].kind == AT_SPEED:
             continue
         if x.within[c] == OUTSIDE and not (x.within_balls[c] and x.here[c].gap > x.away):
-            least = min(least, x.here[c].gap)
+            least = min(least, x.here[c].gap - self.touch[c].softness)
             most = max(most, fabs(x.here[c].gap - x.gap_before[c]))
     return least < FORESEEN * most
 
@@ -1386,7 +1389,8 @@ cdef void slide_patches(ModelStepper self) noexcept nogil:
 
 cdef double touch_goal(ModelStepper self) noexcept nogil:
     # the tolerance of the natural residual [m/s]: b holds the velocities without impulses
-    return max(TOUCH_TOLERANCE * touch_speed(self), TOUCH_ROUNDING * self.contact.reach / fabs(self.lane.now.h))
+    cdef double share = TOUCH_TOLERANCE * max(1.0, self.shared.choices.tolerance / DEFAULT_TOLERANCE)
+    return max(share * touch_speed(self), TOUCH_ROUNDING * self.contact.reach / fabs(self.lane.now.h))
 
 
 cdef double touch_speed(ModelStepper self) noexcept nogil:

@@ -60,13 +60,15 @@ cdef void begin_facets(ModelStepper self, const double* q) noexcept nogil:
 
 
 cdef bint shapes_apart(const Touching* x, int pair, const Pose* pose, double away) noexcept nogil:
-    # whether two shapes are farther apart than away. The last search is tried first: wherever its two points are, the shapes
-    # are no farther apart than these, and whatever its direction is, shapes that it separates are apart
+    # whether two shapes are farther apart than away, and the softness of their contacts. The last search is tried first:
+    # wherever its two points are, the shapes are no farther apart than these, and whatever its direction is, shapes that
+    # it separates are apart
     cdef Placed A, B
     cdef Near found
     cdef const vt_pair* p = &x.pair[pair]
     cdef int s = x.seat_of[pair]
     cdef Vec3 d
+    away += p.softness
     if s >= 0 and p.shape_b.kind != HALF_SPACE:
         d = sub(add(origin_of(pose, p.shape_a.body), mul(axes_of(pose, p.shape_a.body), x.near_a[s])),
                 add(origin_of(pose, p.shape_b.body), mul(axes_of(pose, p.shape_b.body), x.near_b[s])))
@@ -141,6 +143,10 @@ cdef inline bint keeps_shape(const Feature* f) noexcept nogil:
     return f.kind == ROUND or (f.kind == VERTEX and f.size > 0.0)
 
 
+cdef inline double softness_of(const vt_contact* e) noexcept nogil:
+    return RIGID if e.stiffness == INFINITY else e.softness
+
+
 cdef void face_each_other(ModelStepper self, int k) noexcept nogil:
     # the facets of a pair at node 1, if they are not there yet
     cdef Touching* x = &self.contact
@@ -159,7 +165,7 @@ cdef void face_each_other(ModelStepper self, int k) noexcept nogil:
         for i in range(MOST_FACETS):
             flatten(&A, &B, &x.facet[e.slot + i])
         return
-    for i in range(facets_of(&A, &B, first_direction(&A, &B), &x.at[e.seat], found)):
+    for i in range(facets_of(&A, &B, first_direction(&A, &B), softness_of(e), &x.at[e.seat], found)):
         x.facet[e.slot + i] = found[i]
     # what the end of the step finds replaces them
     x.at[e.seat].place = vec3(INFINITY, 0.0, 0.0)
@@ -267,8 +273,8 @@ cdef double held_apart(const Placed* A, const Placed* B, const Near* at, double 
 
 
 cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
-    # of a trial: the facets that are missing, where it brings shapes into each other, farther than they were at node 1.
-    # Facets that are not in the solve do not count where a direction separates the shapes
+    # of a trial: the facets that are missing, where it brings rigid shapes into each other, farther than they were at
+    # node 1. Facets that are not in the solve do not count where a direction separates the shapes
     cdef Touching* x = &self.contact
     cdef int first = first_in(x, k), c, count
     cdef const vt_contact* e = &self.touch[first]
@@ -284,6 +290,8 @@ cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
     cdef bint along, missing = False
     if x.facet[e.slot].kind == CLOSEST:
         return
+    if e.stiffness != INFINITY:
+        least = e.softness
     place_shape(e.shape_a, x.pose2, &A)
     place_shape(e.shape_b, x.pose2, &B)
     along = not is_round(e.shape_a) and not is_round(e.shape_b) and direction_of(&A, &B, at, &n)
@@ -303,6 +311,8 @@ cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
         for c in range(first, first + MOST_FACETS):
             if x.within[c] == OUTSIDE:
                 x.there[c].gap = max(x.there[c].gap, max(gap, x.target[c]))
+        return
+    if e.stiffness != INFINITY:
         return
     x.sunk = max(x.sunk, sunk_by(gap, at.gap))
     count = facets_about(&A, &B, n, found)
@@ -558,19 +568,19 @@ cdef void renew_pair(ModelStepper self, int k) noexcept nogil:
         place_shape(e.shape_a, x.pose2, &A)
         place_shape(e.shape_b, x.pose2, &B)
         if x.facet[e.slot].kind == NO_FACET:
-            count = facets_of(&A, &B, first_direction(&A, &B), &x.at[e.seat], found)
+            count = facets_of(&A, &B, first_direction(&A, &B), softness_of(e), &x.at[e.seat], found)
         else:
             was, n = x.at[e.seat], x.at[e.seat].n
-            count = facets_of(&A, &B, n, &x.at[e.seat], found)
+            count = facets_of(&A, &B, n, softness_of(e), &x.at[e.seat], found)
             gap = held_apart(&A, &B, &was, least, &n) if least - x.at[e.seat].gap > OVERLAPPING else -INFINITY
             if gap - x.at[e.seat].gap > OVERLAPPING:
                 # the search missed a direction at hand that keeps the shapes farther apart
-                count = facets_of(&A, &B, n, &x.at[e.seat], found)
+                count = facets_of(&A, &B, n, softness_of(e), &x.at[e.seat], found)
                 if gap - x.at[e.seat].gap > OVERLAPPING:
                     x.at[e.seat], x.at[e.seat].n, x.at[e.seat].gap = was, n, gap
                     memset(x.added + e.slot, 0, MOST_FACETS * sizeof(x.added[0]))
                     return
-        if least - x.at[e.seat].gap > OVERLAPPING:
+        if e.stiffness == INFINITY and least - x.at[e.seat].gap > OVERLAPPING:
             x.accepted = max(x.accepted, (least - x.at[e.seat].gap) / fabs(self.lane.now.h))
         seen_from(&x.pose2[e.body_a], x.pose2, e.body_b, &x.at[e.seat].place, &x.at[e.seat].turn)
     for i in range(count):

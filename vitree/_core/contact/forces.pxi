@@ -46,7 +46,7 @@ cdef int find_closed(ModelStepper s, const double* q, const double* v) noexcept 
             x.within[c] = INSIDE
         elif e.kind == AT_SPEED:
             x.within[c] = INSIDE if e.bound + e.sign * v[e.iv] <= OPENS else OUTSIDE
-        elif x.here[c].gap <= CLOSED_STATE:
+        elif x.here[c].gap <= max(CLOSED_STATE, e.softness):
             speed = closing_speed(s, c, x.here, v)
             if e.stiffness == INFINITY:
                 x.within[c] = INSIDE if speed <= OPENS else OUTSIDE
@@ -58,7 +58,9 @@ cdef int find_closed(ModelStepper s, const double* q, const double* v) noexcept 
 
 
 cdef inline double given_force(const vt_contact* e, const Touch* at, double speed) noexcept nogil:
-    # f_n = max(0, -k gap - d gap') of a compliant contact
+    # f_n = max(0, k s + d s' gap') of a compliant contact, with its depth s(gap); of the derivative s' by the gap
+    if e.softness > 0.0:
+        return max(0.0, e.stiffness * contact_depth(e, at.gap) + e.damping * contact_depth_slope(e, at.gap) * speed)
     return max(0.0, -e.stiffness * at.gap - e.damping * speed)
 
 

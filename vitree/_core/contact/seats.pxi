@@ -101,7 +101,7 @@ cdef void name_seat(ModelStepper self, int s) noexcept nogil:
             e.shape_a, e.shape_b = p.shape_a, p.shape_b
             e.body_a, e.body_b, e.dim = p.shape_a.body, p.shape_b.body, p.dim
             e.friction, e.spin, e.roll, e.restitution = p.friction, p.spin, p.roll, p.restitution
-            e.stiffness, e.damping = p.stiffness, p.damping
+            e.stiffness, e.damping, e.softness = p.stiffness, p.damping, p.softness
             x.within_balls[x.plain + MOST_FACETS * s + j] = p.shape_a.reach < INFINITY and p.shape_b.reach < INFINITY
 
 

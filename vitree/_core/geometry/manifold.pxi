@@ -21,6 +21,10 @@ cdef double MERGED = 1e-7
 cdef double SAME_PLACE = 1e-12
 #: [m] facets with a gap that is less by more do not keep shapes apart
 cdef double NOT_APART = 1e-12
+#: A facet of compliant shapes has their gap to this fraction of it and their softness
+cdef double SHALLOWER = 1e-3
+#: What stands for the softness of rigid contacts
+cdef double RIGID = -INFINITY
 #: Sine of the angle between lines from which on they cross
 cdef double CROSSING = 1e-5
 
@@ -595,11 +599,13 @@ cdef int add_closest(const Near* x, const Placed* A, const Placed* B, Facet* lis
 cdef double TOUCHING = 1e-10
 
 
-cdef int facets_of(const Placed* A, const Placed* B, Vec3 start, Near* x, Facet* list) noexcept nogil:
-    # the facets of two shapes, at most MOST_FACETS; x: the features that keep them apart, or the closest ones
+cdef int facets_of(const Placed* A, const Placed* B, Vec3 start, double softness, Near* x, Facet* list) noexcept nogil:
+    # the facets of two shapes, at most MOST_FACETS; x: the features that keep them apart, or the closest ones. softness: of
+    # compliant contacts, else RIGID; where they act, one of them has the gap of the shapes
     cdef Near best
     cdef Vec3 n
-    cdef int count
+    cdef double least = INFINITY
+    cdef int count, k
     nearest_features(A, B, start, x)
     if x.gap < -TOUCHING:
         # the search is among the directions about the first one, which separated the shapes before they slid on
@@ -612,11 +618,21 @@ cdef int facets_of(const Placed* A, const Placed* B, Vec3 start, Near* x, Facet*
         count = facets_about(A, B, x.n, list)
         if count == 0 or not (on_face(&x.fa) or on_face(&x.fb)):
             count = add_closest(x, A, B, list, count)
-        return choose_facets(list, separating(list, count, x.gap), FIRST_FACETS)
-    count = facets_about(A, B, x.n, list)
-    if count > 1:
-        count = separating(list, add_closest(x, A, B, list, count), x.gap)
-        return choose_facets(list, count, FIRST_FACETS)
+    else:
+        count = facets_about(A, B, x.n, list)
+        if count < 2:
+            return closest_facet(x, list)
+        count = add_closest(x, A, B, list, count)
+    count = choose_facets(list, separating(list, count, x.gap), FIRST_FACETS)
+    if x.gap < softness:
+        for k in range(count):
+            least = min(least, list[k].gap)
+        if least > x.gap + SHALLOWER * (softness + fabs(x.gap)):
+            count += closest_facet(x, list + count)
+    return count
+
+
+cdef inline int closest_facet(const Near* x, Facet* list) noexcept nogil:
     list[0].fa, list[0].fb, list[0].kind, list[0].n, list[0].gap = x.fa, x.fb, CLOSEST, x.n, x.gap
     return 1
 

@@ -271,12 +271,64 @@ cdef void touch_at(const vt_contact* e, const double* q, const Pose* pose, const
     x.arm_a, x.arm_b = sub(x.a, origin_of(pose, e.body_a)), sub(x.b, origin_of(pose, e.body_b))
 
 
-cdef inline double spring_impulse(double h, double k, double before, double after, double* by_after) noexcept nogil:
-    # E = -h (V2 - V1)/(gap2 - gap1), V = k min(gap, 0)^2/2, and its derivative by gap2; by gap1 it is that of the two swapped
+# The depth s(gap) of compliant contacts, max(0, -gap) with a parabola within the softness w of zero, and V = k int s:
+#     gap >= w: s = 0;    |gap| < w: s = (w - gap)^2/(4 w), V = k (w - gap)^3/(12 w);
+#     gap <= -w: s = -gap, V = k (gap^2/2 + w^2/6)
+
+
+cdef inline double contact_depth(const vt_contact* e, double gap) noexcept nogil:
+    if fabs(gap) < e.softness:
+        return 0.25 * (e.softness - gap) * (e.softness - gap) / e.softness
+    return max(0.0, -gap)
+
+
+cdef inline double contact_depth_slope(const vt_contact* e, double gap) noexcept nogil:
+    # ds/dgap
+    if fabs(gap) < e.softness:
+        return -0.5 * (e.softness - gap) / e.softness
+    return -1.0 if gap < 0.0 else 0.0
+
+
+cdef inline double contact_potential(const vt_contact* e, double gap) noexcept nogil:
+    cdef double w = e.softness
+    if fabs(gap) < w:
+        return e.stiffness * (w - gap) * (w - gap) * (w - gap) / (12.0 * w)
+    return e.stiffness * (0.5 * gap * gap + w * w / 6.0) if gap < 0.0 else 0.0
+
+
+cdef inline double soft_impulse(const vt_contact* e, double h, double before, double after, double* by_after) noexcept nogil:
+    # E = -h (V2 - V1)/(gap2 - gap1) = h k int_0^1 s(gap(t)) dt,  dE/dgap2 = h k int_0^1 t s'(gap(t)) dt,  along the
+    # straight line between the gaps, by Simpson's rule, which is exact on each of the three pieces
+    cdef double at[4]
+    cdef double way = after - before, t, S = 0.0, by = 0.0, weight, gap
+    cdef int k, j
+    at[0], at[1], at[2], at[3] = 0.0, 0.0, 0.0, 1.0
+    if way != 0.0:
+        at[1] = min(max((-e.softness - before) / way, 0.0), 1.0)
+        at[2] = min(max((e.softness - before) / way, 0.0), 1.0)
+        if at[2] < at[1]:
+            t = at[1]
+            at[1], at[2] = at[2], t
+    for k in range(3):
+        for j in range(3 if at[k + 1] > at[k] else 0):
+            t = at[k] + 0.5 * j * (at[k + 1] - at[k])
+            gap = before + t * way
+            weight = (4.0 if j == 1 else 1.0) * (at[k + 1] - at[k]) / 6.0
+            S += weight * contact_depth(e, gap)
+            by += weight * t * contact_depth_slope(e, gap)
+    by_after[0] = h * e.stiffness * by
+    return h * e.stiffness * S
+
+
+cdef inline double spring_impulse(const vt_contact* e, double h, double before, double after, double* by_after) noexcept nogil:
+    # E, and its derivative by gap2; by gap1 it is that of the two swapped
+    cdef double k = e.stiffness
     cdef double x1 = min(before, 0.0), x2 = min(after, 0.0), way = after - before
-    if before >= 0.0 and after >= 0.0:
+    if before >= e.softness and after >= e.softness:
         by_after[0] = 0.0
         return 0.0
+    if e.softness > 0.0:
+        return soft_impulse(e, h, before, after, by_after)
     if x1 == before and x2 == after:
         by_after[0] = -0.5 * h * k
         return -0.5 * h * k * (before + after)
@@ -287,15 +339,16 @@ cdef inline double spring_impulse(double h, double k, double before, double afte
 cdef inline void spring_impulses(const vt_contact* e, double h, double before, double after, double* A, double* B,
                                  double* slope) noexcept nogil:
     # the impulses of a compliant contact over a step between two gaps: at its start and at its end; A' = dA/d(after) <
-    # 0. With x = min(gap, 0), the discrete gradient E of V = k x^2/2 and the damper yield
+    # 0. With x = -s(gap), the discrete gradient E of V and the damper yield
     #     D = -d (x2 - x1),    N = max(0, E + D) = A + B,    B = min(N/2, E).
     # The work of both on a mass is V1 - V2, less the dissipation of the damper, plus (B^2 - A^2)/(2 m) <= 0: a damper
     # that is stronger than the spring acts at the start, and does not oscillate. A is negative where there is no
     # contact force
-    cdef double by_after, E = spring_impulse(h, e.stiffness, before, after, &by_after)
-    cdef double D = -e.damping * (min(after, 0.0) - min(before, 0.0)), damps = -e.damping if after < 0.0 else 0.0
-    if before >= 0.0 and after >= 0.0:
-        A[0], B[0], slope[0] = -0.25 * h * e.stiffness * after, 0.0, -0.25 * h * e.stiffness
+    cdef double by_after, E = spring_impulse(e, h, before, after, &by_after)
+    cdef double D = e.damping * (contact_depth(e, after) - contact_depth(e, before))
+    cdef double damps = e.damping * contact_depth_slope(e, after)
+    if before >= e.softness and after >= e.softness:
+        A[0], B[0], slope[0] = -0.25 * h * e.stiffness * (after - e.softness), 0.0, -0.25 * h * e.stiffness
         return
     if D > E:
         A[0], B[0], slope[0] = D, E, damps
@@ -306,10 +359,10 @@ cdef inline void spring_impulses(const vt_contact* e, double h, double before, d
 
 cdef inline void spring_slopes(const vt_contact* e, double h, double before, double after, double* by) noexcept nogil:
     # by (4,): the derivatives of A by both gaps, and those of B
-    cdef double D = -e.damping * (min(after, 0.0) - min(before, 0.0)), E1, E2
-    cdef double D1 = e.damping if before < 0.0 else 0.0, D2 = -e.damping if after < 0.0 else 0.0
-    cdef double E = spring_impulse(h, e.stiffness, before, after, &E2)
-    spring_impulse(h, e.stiffness, after, before, &E1)
+    cdef double D = e.damping * (contact_depth(e, after) - contact_depth(e, before)), E1, E2
+    cdef double D1 = -e.damping * contact_depth_slope(e, before), D2 = e.damping * contact_depth_slope(e, after)
+    cdef double E = spring_impulse(e, h, before, after, &E2)
+    spring_impulse(e, h, after, before, &E1)
     if D > E:
         by[0], by[1], by[2], by[3] = D1, D2, E1, E2
     else:
@@ -318,21 +371,35 @@ cdef inline void spring_slopes(const vt_contact* e, double h, double before, dou
 
 
 def contact_potentials(CoreModel model, ContactList contacts, const double[:, ::1] q):
-    """Energy of compliant contacts, k min(gap, 0)^2/2, at rows of configurations, (n,) [J]."""
+    """Energy of compliant contacts at rows of configurations, (n,) [J]."""
     cdef Scratch scratch = Scratch(model.m.nbody * sizeof(Pose))
     cdef Pose* pose = <Pose*>scratch.take(model.m.nbody * sizeof(Pose))
     cdef double[::1] out = np.zeros(q.shape[0])
     cdef Py_ssize_t row
     cdef Touch at
-    cdef int c
+    cdef vt_contact surface
+    cdef const vt_pair* p
+    cdef Facet found[FOUND_FACETS]
+    cdef Near near
+    cdef Placed A, B
+    cdef int c, k
     require_size(q.shape[1], model.m.nq, "columns of q")
     for row in range(q.shape[0]):
         PyErr_CheckSignals()
         forward_kinematics(&model.m, &q[row, 0], pose)
+        for k in range(contacts.pairs):
+            p = &contacts.pair[k]
+            if p.stiffness == INFINITY:
+                continue
+            surface.stiffness, surface.softness = p.stiffness, p.softness
+            place_shape(p.shape_a, pose, &A)
+            place_shape(p.shape_b, pose, &B)
+            for c in range(facets_of(&A, &B, first_direction(&A, &B), p.softness, &near, found)):
+                out[row] += contact_potential(&surface, found[c].gap)
         for c in range(contacts.plain):
             if contacts.list[c].stiffness != INFINITY:
                 touch_at(&contacts.list[c], &q[row, 0], pose, NULL, NULL, &at)
-                out[row] += 0.5 * contacts.list[c].stiffness * min(at.gap, 0.0) ** 2
+                out[row] += contact_potential(&contacts.list[c], at.gap)
     return np.asarray(out)
 
 
@@ -349,7 +416,7 @@ def late_impulses(ContactList contacts, const Py_ssize_t[::1] number, const doub
             raise ValueError(f"contact {number[k]} of {contacts.count}")
         pair = contacts.pair_of(number[k])
         if pair != NULL:
-            e.stiffness, e.damping = pair.stiffness, pair.damping
+            e.stiffness, e.damping, e.softness = pair.stiffness, pair.damping, pair.softness
         else:
             e = contacts.list[number[k] if number[k] < contacts.facets else number[k] - MOST_FACETS * contacts.pairs]
         if e.stiffness != INFINITY:

@@ -75,35 +75,43 @@ class _Rolling(NamedTuple):
     coefficient: float
 
 
+class _Softness(NamedTuple):
+    """Gaps [m] about zero within which the force of a compliant contact sets in."""
+
+    width: float
+
+
 _Turning = _Torsional | _Rolling
+_OfSurface = _Turning | _Softness
 
 
-def _frictions(friction: float | None, made: Sequence[Any]) -> tuple[contacts.Friction | None, list[Any]]:
-    """The friction of a ground or a contact, and what else is within it."""
-    found = [[x.coefficient for x in made if isinstance(x, kind)] for kind in (_Torsional, _Rolling)]
-    others = [x for x in made if not isinstance(x, _Turning)]
-    if not any(found):
-        return friction, others
-    for name, given in zip(("torsional", "rolling"), found, strict=True):
+def _surface(friction: float | None, made: Sequence[Any]) -> tuple[contacts.Friction | None, float | None, list[Any]]:
+    """The friction of a ground or a contact, its softness, and what else is within it."""
+    found = [[x[0] for x in made if isinstance(x, kind)] for kind in (_Torsional, _Rolling, _Softness)]
+    others = [x for x in made if not isinstance(x, _OfSurface)]
+    for name, given in zip(("torsional-friction", "rolling-friction", "softness"), found, strict=True):
         if len(given) > 1:
-            raise ModelError(f"{name}-friction is there {len(given)} times; it must be one")
+            raise ModelError(f"{name} is there {len(given)} times; it must be one")
+    spin, roll, softness = (given[0] if given else None for given in found)
+    if spin is None and roll is None:
+        return friction, softness, others
     if friction is None:
         raise ModelError("torsional and rolling friction need the sliding friction before them")
-    spin, roll = (given[0] if given else 0.0 for given in found)
-    return (friction, spin, roll), others
+    return (friction, spin or 0.0, roll or 0.0), softness, others
 
 
 def _ground(
     friction: float = contacts.FRICTION, restitution: float = contacts.RESTITUTION, stiffness: float = math.inf,
     damping: float = 0.0, height: float = 0.0, normal: Vector = (0.0, 0.0, 1.0), planes: Numbers = (), *,
-    made: Sequence[HeightField | _Turning] = (),
+    made: Sequence[HeightField | _OfSurface] = (),
 ) -> contacts.Ground:  # fmt: skip
-    given, others = _frictions(friction, made)
+    given, softness, others = _surface(friction, made)
     if len(others) > 1:
         raise ModelError("a ground has one terrain")
     terrain = others[0] if others else None
     assert given is not None
-    return contacts.Ground(height, normal, given, restitution, stiffness, damping, _half_spaces(planes), terrain)
+    return contacts.Ground(height, normal, given, restitution, stiffness, damping, _half_spaces(planes), terrain,
+                           softness or 0.0)  # fmt: skip
 
 
 def _terrain(
@@ -117,13 +125,13 @@ def _terrain(
 def _contact(
     frame: str, friction: float | None = None, restitution: float | None = None, stiffness: float | None = None,
     damping: float | None = None, radius: float = 0.0, points: Numbers | None = None, *,
-    made: Sequence[shapes.Shape | _Turning] = (),
+    made: Sequence[shapes.Shape | _OfSurface] = (),
 ) -> contacts.Contact:  # fmt: skip
-    given, others = _frictions(friction, made)
+    given, softness, others = _surface(friction, made)
     if points is not None and len(points) % 3:
         raise ModelError(f"points are {len(points)} numbers; they must be x y z of each")
     at = None if points is None else np.reshape(points, (-1, 3))
-    return contacts.Contact(frame, at, radius, tuple(others), given, restitution, stiffness, damping)
+    return contacts.Contact(frame, at, radius, tuple(others), given, restitution, stiffness, damping, softness)
 
 
 def _placed(position: Vector, rotation: Numbers) -> shapes.Place:
@@ -241,13 +249,16 @@ def _triangle_mesh(
 
 
 _ONE = 'number|"name"'
-_TURNING: dict[str, tuple[Make, str]] = {"torsional-friction": (_Torsional, "coefficient"),
-                                         "rolling-friction": (_Rolling, "coefficient")}  # fmt: skip
+_OF_SURFACES: dict[str, tuple[Make, str]] = {
+    "torsional-friction": (_Torsional, "coefficient"),
+    "rolling-friction": (_Rolling, "coefficient"),
+    "softness": (_Softness, "width"),
+}
 _PLACE = " (x y z)? (r11 r12 r13 r21 r22 r23 r31 r32 r33)?"
 #: Expressions within components: the function that makes each, and its arguments.
 INNER: dict[str, dict[str, tuple[Make, str]]] = {
     "contact": {
-        **_TURNING,
+        **_OF_SURFACES,
         "sphere": (_sphere, "radius" + _PLACE),
         "capsule": (_capsule, "radius length" + _PLACE),
         "box": (_box, "(x y z)" + _PLACE),
@@ -260,7 +271,7 @@ INNER: dict[str, dict[str, tuple[Make, str]]] = {
         "triangle-mesh": (_triangle_mesh, "(vertices ...) (faces ...)" + _PLACE),
     },
     "rope": {"pulley": (_Wrap, "point radius (ax ay az)? turn? (x y z)?")},
-    "ground": {**_TURNING, "terrain": (_terrain, "nx ny (heights ...) (dx dy)? (x y z)?")},
+    "ground": {**_OF_SURFACES, "terrain": (_terrain, "nx ny (heights ...) (dx dy)? (x y z)?")},
 }
 _SURFACE = "friction|'own? restitution|'own? stiffness|'own? damping|'own?"
 PRIMITIVES: dict[str, Make] = {"tx": tx, "ty": ty, "tz": tz, "rx": rx, "ry": ry, "rz": rz}

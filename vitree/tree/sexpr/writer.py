@@ -154,6 +154,7 @@ def _touching(item: Ground | Contact | NoContact) -> str:
     numbers = " ".join(_written(x) for x in (friction, item.restitution, item.stiffness, item.damping))
     kinds = zip(("torsional", "rolling"), turning, strict=bool(turning))
     turned = [f"({kind}-friction {_written(x)})" for kind, x in kinds if x]
+    turned += [f"(softness {_written(item.softness)})"] * bool(item.softness)
     if isinstance(item, Ground):
         planes = tuple(x for normal, height in item.planes for x in (*normal, height))
         words = ["ground", numbers, _written(item.height), _written(item.normal)]
