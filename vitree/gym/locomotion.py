@@ -151,10 +151,8 @@ def _velocity(of: Legged, ends: Mapping[str, Any], ranges: Mapping[str, Any], ch
     drawn = Randomization(
         noise=noise, positions={"*_joint": (-0.1, 0.1)}, velocities={"root_joint.*": (-0.2, 0.2)},
     )  # fmt: skip
-    # a step as exact as observations in single precision can show
-    options = {} if "method" in changes else {"tolerance": 1e-6}
     task = Task(
-        model=model, dt=STEP, options=options, frame_skip=SKIP, duration=LONGEST, action="targets",
+        model=model, dt=STEP, frame_skip=SKIP, duration=LONGEST, action="targets",
         action_scale=of.scale, pose=q0, observe=OBSERVED, randomization=drawn, terminated=dict(ends),
         command=Command(ranges, interval=(5.0, 10.0), zero=0.05),
         reward=_rewards(of, weights, changes.get("dt", STEP) * changes.get("frame_skip", SKIP)),
