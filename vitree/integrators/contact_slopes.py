@@ -7,8 +7,9 @@ equations.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,10 @@ from vitree.model.model import Model
 core = scalar()
 #: Laws of contacts in the core: contact with friction, and rows that rub. Rows that hold keep their equations.
 CONE, RUB = core.LAWS["cone"], core.LAWS["rub"]
+#: Steps whose derivatives are made at one time.
+CHUNK = 64
+#: Shift of the diagonal of redundant rows, relative to the rows, and what it may leave.
+SHIFT, EXACT = 1e-6, 1e-12
 #: Share of the largest below which singular values of redundant rows are zero, and which no rounding error exceeds.
 REDUNDANT, ROUNDING = 1e-10, 1e-13
 #: [m/s] slower than this nothing slides.
@@ -61,32 +66,38 @@ class Touched:
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """Linear equations of impulses lam: by_start d1 + by_end d2 + by_impulse dlam = 0, where p1 has push^T lam less.
+    """Linear equations of impulses lam in steps: by_start d1 + by_end d2 + by_impulse dlam = 0; p1 has push^T lam less.
+
+    Of s steps in which the same contacts push, stick and slide.
 
     Attributes
     ----------
-    push : (n, nv) array
-    turn : (nv, nv) array
+    steps : (s,) array of int
+        Their numbers.
+    push : (s, n, nv) array
+    turn : (s, nv, nv) array
         Of push^T lam, by d1.
-    kick : (nv,) array
+    kick : (s, nv) array
         push^T lam.
-    by_start, by_end : (n, nv) arrays
-    by_impulse : (n, n) array
-    late : (nv,) array
+    by_start, by_end : (s, n, nv) arrays
+    by_impulse : (s, n, n) array
+    late : (s, nv) array
         What springs of contacts add to p2.
-    late_by : (2, nv, nv) array
+    late_by : (s, 2, nv, nv) array
         Its derivatives by d1 and d2.
-    ends : (n, nv) array
+    ends : (s, n, nv) array
         The derivatives of gaps and slips by d2.
-    slides : tuple of (slice, (size,) array, float, float)
+    slides : tuple of (slice, (s, size) array, (s,) array, (s,) array)
         Of contacts that slide: the rows of friction, the direction of the slip, the bound [N s] and the speed.
-    slips : mapping of int to (3, 1 + 2 nv) array
-        Of contacts with friction, by their numbers: the slip in world axes, and its derivatives by d1 and d2.
-    leads : tuple of (int, slice, (2, 3) array)
+    leads : tuple of (int, slice, (s, 2, 3) array)
         Of contacts that slide: the number, the rows, and what a change of the direction of the slip in the step before
         changes in the equations.
+    slips : mapping of int to (s, 3, 1 + 2 nv) array
+        Of contacts with friction, by their numbers: the slip in world axes, and its derivatives by d1 and d2; zeros
+        where they stick.
     """
 
+    steps: np.ndarray
     push: np.ndarray
     turn: np.ndarray
     kick: np.ndarray
@@ -96,144 +107,259 @@ class Held:
     late: np.ndarray
     late_by: np.ndarray
     ends: np.ndarray
-    slides: tuple[tuple[slice, np.ndarray, float, float], ...] = ()
-    slips: Mapping[int, np.ndarray] = field(default_factory=dict)
+    slides: tuple[tuple[slice, np.ndarray, np.ndarray, np.ndarray], ...] = ()
     leads: tuple[tuple[int, slice, np.ndarray], ...] = ()
+    slips: Mapping[int, np.ndarray] = field(default_factory=dict)
 
-    def by_before(self, before: Held | None) -> np.ndarray | None:
-        """Return the derivatives (n, 2 nv) of the equations by d0 and d1 through slips of the step before, or None.
+    def by_before(self, row: int, before: tuple[Held, int] | None) -> np.ndarray | None:
+        """Return the derivatives (n, 2 nv) of a step's equations by d0 and d1 through slips of the step before.
 
-        d0 is the displacement of that step's start. Friction opposes u = s/|s| by half.
+        d0 is the displacement of that step's start; it is a row of its own steps. Friction opposes u = s/|s| by half.
+        None where nothing slid.
         """
         found = None
+        slips = {} if before is None else {number: slip[before[1]] for number, slip in before[0].slips.items()}
         for number, rows, change in self.leads:
-            slip = None if before is None else before.slips.get(number)
-            if slip is None:
+            slip = slips.get(number)
+            if slip is None or not slip.any():
                 continue
             size = float(np.linalg.norm(slip[:, 0]))
             u = slip[:, 0] / size
             if found is None:
-                found = np.zeros((len(self.push), 2 * self.push.shape[1]))
-            found[rows] = change @ (np.eye(3) - np.outer(u, u)) @ slip[:, 1:] / size
+                found = np.zeros((self.push.shape[1], 2 * self.push.shape[2]))
+            found[rows] = change[row] @ (np.eye(3) - np.outer(u, u)) @ slip[:, 1:] / size
         return found
 
     def with_constraints(self, one: np.ndarray, two: np.ndarray) -> Held:
-        """Return the same with constraints before them, whose rows (m, nv) are ``one`` at q1 and ``two`` at q2."""
-        m = len(one)
-        by_impulse = np.zeros((m + len(self.push),) * 2)
-        by_impulse[m:, m:] = self.by_impulse
+        """Return the same with constraints before them, whose rows (s, m, nv) are ``one`` at q1 and ``two`` at q2."""
+        m = one.shape[1]
+        by_impulse = np.zeros((len(one), *(m + self.push.shape[1],) * 2))
+        by_impulse[:, m:, m:] = self.by_impulse
         slides = [(slice(rows.start + m, rows.stop + m), u, bound, speed) for rows, u, bound, speed in self.slides]
         leads = [(number, slice(rows.start + m, rows.stop + m), change) for number, rows, change in self.leads]
-        return Held(np.concatenate([-one, self.push]), self.turn, self.kick, np.concatenate([0 * one, self.by_start]),
-                    np.concatenate([two, self.by_end]), by_impulse, self.late, self.late_by,
-                    np.concatenate([0 * two, self.ends]), tuple(slides), self.slips, tuple(leads))  # fmt: skip
+        rows = {"push": -one, "by_start": 0 * one, "by_end": two, "ends": 0 * two}
+        more: Any = {name: np.concatenate([x, getattr(self, name)], axis=1) for name, x in rows.items()}
+        return replace(self, **more, by_impulse=by_impulse, slides=tuple(slides), leads=tuple(leads))
 
 
-def held_by(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: np.ndarray, touched: Touched) -> Held:
-    """Return the equations of the contacts of a step from q to q2."""
-    parts = stepper.contact_slopes(q, q2, touched.members, touched.impulses, touched.ways, touched.facets,
-                                   touched.torques, touched.turns)  # fmt: skip
+def held_by(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: np.ndarray,
+            touched: Sequence[Touched | None]) -> list[Held]:  # fmt: skip
+    """Return the equations of the contacts of steps from rows of q to rows of q2, alike ones together."""
+    alike: dict[tuple[object, ...], list[int]] = {}
+    for k, one in enumerate(touched):
+        if one is not None:
+            none = tuple(x is None for x in (one.facets, one.torques, one.turns))
+            alike.setdefault((one.members, none), []).append(k)
+    found = []
+    for steps in alike.values():
+        for begin in range(0, len(steps), CHUNK):
+            found += _held_in(stepper, model, h, q, q2, touched, np.array(steps[begin : begin + CHUNK]))
+    return found
+
+
+def _held_in(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: np.ndarray,
+             touched: Sequence[Touched | None], steps: np.ndarray) -> list[Held]:  # fmt: skip
+    """Return the equations of steps in which the same contacts push."""
+    ones = [one for one in (touched[k] for k in steps) if one is not None]
+
+    def stacked(name: str) -> Any:
+        rows = [getattr(one, name) for one in ones]
+        return None if rows[0] is None else np.array(rows, dtype=float)
+
+    parts = stepper.contact_slopes(
+        np.ascontiguousarray(q[steps]), np.ascontiguousarray(q2[steps]), ones[0].members, stacked("impulses"),
+        stacked("ways"), stacked("facets"), stacked("torques"), stacked("turns"),
+    )  # fmt: skip
     numbers, laws, dims, bounds, leads, lam, w, springs, W1, W2, J1, J2 = parts[:12]
-    start_by, leads_by, slips_by, tangents, u_by, turn, late, late_by_ports, late_turn = parts[12:]
-    first, nv = np.cumsum(dims) - dims, model.nv
-    push, by_start, by_end = W1 @ J1, start_by.T @ J1, W2 @ J2
-    moved = np.tensordot(leads_by, J1, (0, 0))
-    late_by = np.array([0 * turn, J2.T @ late_by_ports.T @ J2 + late_turn])
-    by_impulse, ends, sliding, leading = np.zeros((len(lam),) * 2), by_end.copy(), [], []
+    start_by, leads_by, slips_by, tangents, u_by, turn, late, late_by_ports, late_turn = parts[12:21]
+    first, nv, s = np.cumsum(dims) - dims, model.nv, len(steps)
+    J1T, J2T = J1.swapaxes(1, 2), J2.swapaxes(1, 2)
+
+    def by_motion(of: np.ndarray) -> np.ndarray:
+        # derivatives by ports, its second axis, as derivatives by d1, its last one
+        found: np.ndarray = of.reshape(s, of.shape[1], -1).swapaxes(1, 2) @ J1
+        return found.reshape(s, *of.shape[2:], nv)
+
+    push, by_end, moved = W1 @ J1, W2 @ J2, by_motion(leads_by)
+    late_by = np.zeros((s, 2, nv, nv))
+    if springs.any():
+        late_by[:, 1] = J2T @ late_by_ports.swapaxes(1, 2) @ J2 + late_turn
     # the bound of friction is of both impulses of a spring
-    whole, friction, slip = lam[first] + springs[:, 0], np.zeros_like(leads), np.zeros_like(leads)
-    across = np.arange(1, leads.shape[1] + 1) < dims[:, None]
-    friction[across], slip[across] = np.delete(lam, first), np.delete(w, first)
-    rubs, yields = laws == RUB, (springs != 0).any(axis=1)
-    slides = np.linalg.norm(friction - leads * whole[:, None], axis=1) >= (
-        np.where(yields, STICKS_ON_SPRING, STICKS) * bounds * whole)
+    whole, friction, slip = lam[:, first] + springs[:, :, 0], np.zeros_like(leads), np.zeros_like(leads)
+    across = np.arange(1, leads.shape[2] + 1) < dims[:, None]
+    friction[:, across], slip[:, across] = np.delete(lam, first, axis=1), np.delete(w, first, axis=1)
+    rubs, yields = laws == RUB, (springs != 0).any(axis=2)
     # where points share their friction, some are at the bound while none of them slips
-    speeds = np.linalg.norm(slip, axis=1)
-    slips, slips_by = {}, np.tensordot(slips_by, J1, (0, 0))
-    for k in np.flatnonzero((speeds > SLIDING) & tangents.any(axis=(1, 2))).tolist():
-        rows, axes = slice(first[k] + 1, first[k] + 3), tangents[k].T
-        slips[int(numbers[k])] = np.column_stack([axes @ (h * w[rows]), slips_by[k], axes @ ends[rows]])
+    speeds = np.linalg.norm(slip, axis=2)
+    at_bound = np.linalg.norm(friction - leads * whole[:, :, None], axis=2)
+    slides = at_bound >= np.where(yields, STICKS_ON_SPRING, STICKS) * bounds * whole
     slides &= (laws == CONE) & (dims >= 3) & (speeds > SLIDING)
-    # rows of contacts that stick, and of constraints, stay as they are
+    stands = rubs & (np.abs(lam[:, first] - leads[:, :, 0]) < STICKS * bounds)
+    # where no impulses were found otherwise, all friction of the step is against its own slip
+    alone = slides & leads.any(axis=2) & (at_bound > BEYOND * bounds * whole)
+    faced = (dims >= 3) & tangents.any(axis=(0, 2, 3))
+    slips = _slips(numbers, first, np.flatnonzero(faced & (speeds > SLIDING).any(axis=0)), speeds, h * w, tangents,
+                   by_motion(slips_by), by_end)  # fmt: skip
+    held = Held(steps, push, turn + J1T @ u_by.swapaxes(1, 2) @ J1, _times(push.swapaxes(1, 2), lam),
+                by_motion(start_by), by_end, np.zeros((s, *(lam.shape[1],) * 2)), _times(J2T, late), late_by,
+                by_end.copy(), slips=slips)  # fmt: skip
+    led = slides & leads.any(axis=2) & ~alone & (dims == 3)
+    kinds = np.concatenate([yields, slides, stands, alone, led], axis=1)
+    if (kinds == kinds[0]).all():
+        patterns, which = kinds[:1], np.zeros(s, int)
+    else:
+        patterns, which = np.unique(kinds, axis=0, return_inverse=True)
+    found = []
+    for number, pattern in enumerate(patterns):
+        some = np.flatnonzero(which.ravel() == number)
+        own = held if len(patterns) == 1 else _some(held, some)
+        found.append(_with_laws(own, h, (numbers, first, dims, rubs), np.split(pattern, 5), *(
+            x[some] for x in (lam, w, bounds, leads, whole, springs, moved, tangents))))  # fmt: skip
+    return found
+
+
+def _times(A: np.ndarray, x: np.ndarray) -> np.ndarray:
+    found: np.ndarray = (A @ x[:, :, None])[:, :, 0]
+    return found
+
+
+def _some(held: Held, which: np.ndarray) -> Held:
+    """Return the equations of some of the steps, before the laws of sliding contacts are in them."""
+    arrays = {name: x[which] for name, x in vars(held).items() if isinstance(x, np.ndarray)}
+    return replace(held, **arrays, slips={number: x[which] for number, x in held.slips.items()})
+
+
+def _slips(numbers: np.ndarray, first: np.ndarray, which: np.ndarray, speeds: np.ndarray, s: np.ndarray,
+           tangents: np.ndarray, by_start: np.ndarray, by_end: np.ndarray) -> dict[int, np.ndarray]:  # fmt: skip
+    """Return the slips of some contacts as :class:`Held` has them; s are gaps and slips of the rows."""
+    found = {}
+    for k in which.tolist():
+        rows, axes = slice(first[k] + 1, first[k] + 3), tangents[:, k].swapaxes(1, 2)
+        slip = np.concatenate([axes @ s[:, rows, None], by_start[:, k], axes @ by_end[:, rows]], axis=2)
+        slip[speeds[:, k] <= SLIDING] = 0.0
+        found[int(numbers[k])] = slip
+    return found
+
+
+def _with_laws(
+    held: Held, h: float, contacts: tuple[np.ndarray, ...], kinds: Sequence[np.ndarray], lam: np.ndarray, w: np.ndarray,
+    bounds: np.ndarray, leads: np.ndarray, whole: np.ndarray, springs: np.ndarray, moved: np.ndarray,
+    tangents: np.ndarray,
+) -> Held:  # fmt: skip
+    """Return the equations with the laws of springs, dry friction and contacts that slide, alike in all steps.
+
+    Rows of contacts that stick, and of constraints, stay as they are.
+    """
+    numbers, first, dims, rubs = contacts
+    yields, slides, stands, alone, led = kinds
+    push, by_start, by_end, by_impulse, late_by = held.push, held.by_start, held.by_end, held.by_impulse, held.late_by
+    sliding, leading = [], []
     for k in np.flatnonzero(rubs | yields | slides).tolist():
         i, size = int(first[k]), int(dims[k])
         if rubs[k]:
             # a coordinate that stands stays; one that moves has a constant force
-            stands = abs(lam[i] - leads[k, 0]) < STICKS * bounds[k]
-            by_start[i] = -by_end[i] if stands else 0.0
-            if not stands:
-                by_end[i], by_impulse[i, i] = 0.0, 1.0
+            by_start[:, i] = -by_end[:, i] if stands[k] else 0.0
+            if not stands[k]:
+                by_end[:, i], by_impulse[:, i, i] = 0.0, 1.0
             continue
-        gaps, late_of = np.array([push[i], by_end[i]]), np.zeros((2, nv))
+        gaps, late_of = np.stack([push[:, i], by_end[:, i]], axis=1), np.zeros((len(lam), 2, push.shape[2]))
         if yields[k]:
             # lam = A(gap1, gap2), and what acts at the end by its own law
-            by_start[i], by_end[i] = -springs[k, 1:3, None] * gaps
-            by_impulse[i, i] = 1.0
-            late_of = springs[k, 3:, None] * gaps
-            late_by += gaps[1][:, None] * late_of[:, None]
+            by_start[:, i], by_end[:, i] = np.moveaxis(-springs[:, k, 1:3, None] * gaps, 1, 0)
+            by_impulse[:, i, i] = 1.0
+            late_of = springs[:, k, 3:, None] * gaps
+            late_by += gaps[:, 1, None, :, None] * late_of[:, :, None]
         if slides[k]:
             rows, own = slice(i + 1, i + size), slice(0, size - 1)
-            bound, lead, by_lead = bounds[k], leads[k, own], moved[k, own]
-            if lead.any() and np.linalg.norm(lam[rows] - lead * whole[k]) > BEYOND * bound * whole[k]:
-                # where no impulses were found otherwise, all friction of the step is against its own slip
+            bound, lead, by_lead = bounds[:, k], leads[:, k, own], moved[:, k, own]
+            if alone[k]:
                 bound, lead, by_lead = 2 * bound, 0 * lead, 0 * by_lead
-            u = _slide(rows, i, lam, (whole[k], late_of), bound, lead, by_lead, h * w, by_start, by_end, by_impulse)
-            sliding.append((rows, u, bound * whole[k], float(np.linalg.norm(w[rows]))))
-            if lead.any() and size == 3:
+            u = _slide(rows, i, (whole[:, k], late_of), bound, lead, by_lead, h * w[:, rows],
+                       by_start, by_end, by_impulse)  # fmt: skip
+            sliding.append((rows, u, bound * whole[:, k], np.linalg.norm(w[:, rows], axis=1)))
+            if led[k]:
                 # lam_t = lead N + .., lead = -bound (t1, t2).u
-                leading.append((int(numbers[k]), rows, whole[k] * bound * tangents[k]))
-    turn = turn + J1.T @ u_by.T @ J1
-    return Held(push, turn, push.T @ lam, by_start, by_end, by_impulse, J2.T @ late, late_by, ends,
-                tuple(sliding), slips, tuple(leading))  # fmt: skip
+                leading.append((int(numbers[k]), rows, (whole[:, k] * bound)[:, None, None] * tangents[:, k]))
+    return replace(held, slides=tuple(sliding), leads=tuple(leading))
 
 
-def _slide(rows: slice, normal: int, lam: np.ndarray, whole: tuple[float, np.ndarray], bound: float, lead: np.ndarray,
+def _slide(rows: slice, normal: int, whole: tuple[np.ndarray, np.ndarray], bound: np.ndarray, lead: np.ndarray,
            moved: np.ndarray, s: np.ndarray, by_start: np.ndarray, by_end: np.ndarray,
            by_impulse: np.ndarray) -> np.ndarray:  # fmt: skip
-    """Turn the equations of a slip, which is zero, into those of friction of a contact that slides; return u.
+    """Turn the equations of a slip s (steps, size), which is zero, into those of a contact that slides; return u.
 
     With lam_t = lead N + beta, beta = -bound N u, u = s/|s|. ``whole``: N, the normal impulse with that which a spring
-    gives where the step ends, and the derivatives (2, nv) of this by d1 and d2.
+    gives where the step ends, and the derivatives (steps, 2, nv) of this by d1 and d2.
     """
     size_n, late_by = whole
-    size = float(np.linalg.norm(s[rows]))
-    u = s[rows] / size
-    turn = bound * size_n / size * (np.eye(len(u)) - np.outer(u, u))
-    by_start[rows] = turn @ by_start[rows] - size_n * moved + np.outer(bound * u - lead, late_by[0])
-    by_end[rows] = turn @ by_end[rows] + np.outer(bound * u - lead, late_by[1])
-    by_impulse[rows, rows] = np.eye(len(u))
-    by_impulse[rows, normal] = bound * u - lead
-    return u
+    size = np.linalg.norm(s, axis=1)
+    u = s / size[:, None]
+    across: np.ndarray = np.eye(s.shape[1]) - u[:, :, None] * u[:, None]
+    turn, law = (bound * size_n / size)[:, None, None] * across, bound[:, None] * u - lead
+    by_start[:, rows] = (turn @ by_start[:, rows] - size_n[:, None, None] * moved
+                         + law[:, :, None] * late_by[:, 0, None])  # fmt: skip
+    by_end[:, rows] = turn @ by_end[:, rows] + law[:, :, None] * late_by[:, 1, None]
+    by_impulse[:, rows, rows] = np.eye(s.shape[1])
+    by_impulse[:, rows, normal] = law
+    found: np.ndarray = u
+    return found
 
 
 def solve_held(moved: np.ndarray, h: float, held: Held, d2: np.ndarray, free: np.ndarray,
                more: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-    """Return d2 (free, columns) and dlam (n, columns) of inner d2 = right + push^T dlam and the equations ``held``.
+    """Return d2 (s, free, columns) and dlam (s, n, columns) of inner d2 = right + push^T dlam and equations ``held``.
 
-    ``moved`` (free, columns) is inner^-1 right, with the columns of d1 first and then those of dp1, of which right is
-    the identity; ``d2`` (nv, columns) has what the other coordinates do. Where more contacts push than a body needs,
-    impulses are one of many ways to push it; if some of these slide, the motion depends on which. The third array is
-    d2 (free, k) where the equations are displaced by ``more`` (n, k) alone.
+    ``moved`` (s, free, columns) is inner^-1 right, with the columns of d1 first and then those of dp1, of which right
+    is the identity; ``d2`` (s, nv, columns) has what the other coordinates do. Where more contacts push than a body
+    needs, impulses are one of many ways to push it; if some of these slide, the motion depends on which. The third
+    array is d2 (s, free, k) where the equations are displaced by ``more`` (s, n, k) alone.
     """
+    nv, columns = held.push.shape[2], moved.shape[2]
+    pushed = moved[:, :, nv + free] @ held.push[:, :, free].swapaxes(1, 2)
+    lack = held.by_end[:, :, free] @ moved + held.by_end @ d2
+    lack[:, :, :nv] += held.by_start
+    lack = np.concatenate([lack, more], axis=2)
+    S = held.by_end[:, :, free] @ pushed + held.by_impulse
+    # rows have sizes of their own
+    size = np.abs(S).max(axis=2, keepdims=True)
+    size[size == 0] = 1.0
+    scaled, right = S / size, lack / size
+    lam, solved = _shifted(scaled, right)
+    for k in np.flatnonzero(~solved) if not held.slides else range(len(S)):
+        lam[k], rank = _least(scaled[k], right[k])
+        if held.slides and rank < S.shape[1]:
+            diagonal = np.diagonal(held.ends[k][:, free] @ pushed[k]) / h
+            slides = [(rows, u[k], float(bound[k]), float(speed[k])) for rows, u, bound, speed in held.slides]
+            lam[k] = _as_corrected(S[k], lack[k], diagonal, h, slides, rank)
+    return moved - pushed @ lam[:, :, :columns], -lam[:, :, :columns], -pushed @ lam[:, :, columns:]
+
+
+def _shifted(S: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return solutions of S lam = right (s, n, k), also of redundant rows, and whether they are exact.
+
+    By X, the inverse of S with a shift of its diagonal. What it leaves, R = 1 - S X, is the shift over the singular
+    values, and X (1 + R + R^2 + R^3) leaves R^4; a correction by it removes the rounding errors.
+    """
+    one = np.eye(S.shape[1])
+    inverse = np.linalg.inv(S + SHIFT * one)
+    left = one - S @ inverse
+    inverse = inverse @ (one + left) @ (one + left @ left)
+    lam = inverse @ right
+    lam += inverse @ (right - S @ lam)
+    off: np.ndarray = np.abs(S @ lam - right).max(axis=(1, 2), initial=0.0)
+    return lam, off <= EXACT * np.abs(right).max(axis=(1, 2), initial=0.0)
+
+
+def _least(S: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, int]:
+    """Return the least solution of S lam = right (n, k), and the rank of S."""
     from scipy.linalg import lstsq
 
-    nv, columns = held.push.shape[1], moved.shape[1]
-    pushed = moved[:, nv + free] @ held.push[:, free].T
-    lack = held.by_end[:, free] @ moved + held.by_end @ d2
-    lack[:, :nv] += held.by_start
-    lack = np.concatenate([lack, more], axis=1)
-    S = held.by_end[:, free] @ pushed + held.by_impulse
-    # rows have sizes of their own
-    size = np.abs(S).max(axis=1, keepdims=True)
-    size[size == 0] = 1.0
-    lam, _, rank, _ = lstsq(S / size, lack / size, cond=REDUNDANT, lapack_driver="gelsy", check_finite=False)
-    if held.slides and rank < len(S):
-        lam = _as_corrected(S, lack, np.diagonal(held.ends[:, free] @ pushed) / h, h, held, int(rank))
-    return moved - pushed @ lam[:, :columns], -lam[:, :columns], -pushed @ lam[:, columns:]
+    lam, _, rank, _ = lstsq(S, right, cond=REDUNDANT, lapack_driver="gelsy", check_finite=False)
+    return lam, int(rank)
 
 
-def _as_corrected(S: np.ndarray, lack: np.ndarray, diagonal: np.ndarray, h: float, held: Held,
-                  rank: int) -> np.ndarray:  # fmt: skip
+def _as_corrected(S: np.ndarray, lack: np.ndarray, diagonal: np.ndarray, h: float,
+                  slides: Sequence[tuple[slice, np.ndarray, float, float]], rank: int) -> np.ndarray:  # fmt: skip
     """Return the solution of S dlam = lack, of so many, that the steps of Newton's method take.
 
     They solve (F' + e D) dlam = -F with the diagonal D of G and e near zero. F' dlam = -F has solutions; with the left
@@ -243,7 +369,7 @@ def _as_corrected(S: np.ndarray, lack: np.ndarray, diagonal: np.ndarray, h: floa
     from scipy.linalg import lstsq
 
     factor = np.eye(len(S)) / h
-    for rows, u, bound, speed in held.slides:
+    for rows, u, bound, speed in slides:
         along, rho = np.outer(u, u), 0.5 * (diagonal[rows.start] + diagonal[rows.start + 1])
         factor[rows, rows] = rho * (along + speed / (rho * bound + speed) * (np.eye(len(u)) - along))
     own = factor @ S

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -126,16 +125,18 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
     model: Model = integrator.model
     n, nv = len(q), model.nv
     if not is_plain(integrator):
-        stepper = integrator.stepper
-        helds = [
-            None if one is None else held_by(stepper, model, integrator.dt, q[k], q2[k], one)
-            for k, one in enumerate(touched)
-        ]
+        helds = held_by(integrator.stepper, model, integrator.dt, q, q2, touched)
         found = node_slopes(integrator, q, q2, p, u, p2, t, helds)
-        first = None
-        if before is not None and (last := before[2]) is not None and helds and helds[0] is not None and helds[0].leads:
-            first = held_by(stepper, model, integrator.dt, before[0], before[1], last)
-        A, multipliers, prescribed, memory = _map(model, integrator.dt, found.K, q, q2, [first, *helds])
+        first: list[Held] = []
+        if before is not None and any(held.leads and 0 in held.steps for held in helds):
+            first = held_by(integrator.stepper, model, integrator.dt, before[0][None], before[1][None], [before[2]])
+        mapped = None
+        if not _coupled(integrator):
+            # d2 by d1 and by dp1 along the trees; K[0] has less by the contacts
+            mapped = _compiled(integrator, q, q2, p, u, MAPPED).K.reshape(n, 2 * nv, 2 * nv)[:, :nv]
+            for held in helds:
+                mapped[held.steps, :, :nv] += mapped[held.steps][:, :, nv:] @ held.turn
+        A, multipliers, prescribed, memory = _map(model, integrator.dt, found.K, q, q2, helds, first, mapped)
         return Slopes(A, *found[1:], multipliers, prescribed, _light(found.K), memory)
     found = _compiled(integrator, q, q2, p, u, MAPPED)
     A = found.K.reshape(n, 2 * nv, 2 * nv)
@@ -166,10 +167,10 @@ class NodeSlopes(NamedTuple):
 
 def node_slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: np.ndarray, u: np.ndarray,
                 p2: np.ndarray | None = None, t: np.ndarray | None = None,
-                helds: Sequence[Held | None] = ()) -> NodeSlopes:  # fmt: skip
+                helds: Sequence[Held] = ()) -> NodeSlopes:  # fmt: skip
     """Return the derivatives of the momenta at the nodes of steps; arguments as of :func:`slopes`.
 
-    With ``p2`` the constraints' impulses are part of p1, and so are those of the contacts ``helds`` of each step.
+    With ``p2`` the constraints' impulses are part of p1, and so are those of the contacts ``helds``.
     """
     model: Model = integrator.model
     times = np.zeros(len(q)) if t is None else t
@@ -180,14 +181,13 @@ def node_slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray
             _add_loads(integrator, q, q2, u, times, found)
         return found
 
-    if any(helds):
+    if helds:
         given, p = p, p.copy()
         p2 = None if p2 is None else p2.copy()
-        for k, held in enumerate(helds):
-            if held is not None:
-                p[k] += held.kick
-                if p2 is not None:
-                    p2[k] -= held.late
+        for held in helds:
+            p[held.steps] += held.kick
+            if p2 is not None:
+                p2[held.steps] -= held.late
     found = at(p)
     if model.constraints and p2 is not None:
         # the torque that p2 tells, and of what is left at node 1 the part of the constraints
@@ -202,23 +202,28 @@ def node_slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray
             found = at(p - kick)
         found.ends[0] += kick
         found.K[:, 0] += constraint_slopes(model, q, lam)
-    if any(helds):
+    if helds:
         found.ends[0] -= p - given
-        for k, held in enumerate(helds):
-            if held is not None:
-                found.K[k, 0] -= held.turn
-                found.ends[1][k] += held.late
-                found.K[k, 2:] += held.late_by
+        for held in helds:
+            found.K[held.steps, 0] -= held.turn
+            found.ends[1][held.steps] += held.late
+            if held.late_by.any():
+                found.K[held.steps, 2:] += held.late_by
     return found
 
 
 def is_plain(integrator: LinearTime | Midpoint) -> bool:
     """Return whether momenta depend on each other along paths to the root alone, and all coordinates are free."""
+    return not (_coupled(integrator) or integrator.model.has_contact)
+
+
+def _coupled(integrator: LinearTime | Midpoint) -> bool:
+    """Return whether momenta depend on each other by more than paths to the root and contacts, or are prescribed."""
     model: Model = integrator.model
     if isinstance(integrator, Midpoint) and integrator.relative:
         # the centre of mass couples all joints of a tree
-        return False
-    return not (model.constraints or model.prescribed_joint_names or model.has_contact or _loaded(model))
+        return True
+    return bool(model.constraints or model.prescribed_joint_names or _loaded(model))
 
 
 def factored(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: np.ndarray,
@@ -291,29 +296,61 @@ def _compiled(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, 
 
 
 def _map(model: Model, h: float, K: np.ndarray, q: np.ndarray, q2: np.ndarray,
-         helds: Sequence[Held | None]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:  # fmt: skip
+         helds: Sequence[Held], first: Sequence[Held], mapped: np.ndarray | None
+         ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:  # fmt: skip
     """Return A, multipliers, prescribed and memory of :class:`Slopes`, from K of :class:`NodeSlopes`, whatever it has.
 
     The equations are K12 d2 + Dh(q1)^T dlam = dp1 - K11 d1 in free coordinates, and Dh(q2) d2 = 0. ``helds`` are those
-    of the step before the first, and of the steps.
+    of contacts, and ``first`` those of the step before. ``mapped`` (n, nv, 2 nv) is d2 without them, where it is known.
     """
     n, nv, m = len(K), K.shape[-1], len(model.constraints)
+    free = np.flatnonzero(~np.asarray(model.flat.kinematic, dtype=bool))
+    if mapped is None:
+        moved, lam, d2 = _without_contacts(model, K, q, q2, m, free)
+    else:
+        moved, lam, d2 = mapped, np.zeros((n, 0, 2 * nv)), mapped.copy()
+    one, two = (model._constraint_rows(x)[1] for x in (q, q2)) if m and helds else (lam, lam)
+    memory = np.zeros((n, 2 * nv, 2 * nv)) if any(held.leads for held in helds) else None
+    at = {int(k): (held, row) for held in helds for row, k in enumerate(held.steps)} if memory is not None else {}
+    if first:
+        at[-1] = first[0], 0
+    for held in helds:
+        which = held.steps
+        more = np.zeros((len(which), m + held.push.shape[1], 2 * nv if held.leads else 0))
+        for row, k in enumerate(which.tolist() if held.leads else ()):
+            if (by_last := held.by_before(row, at.get(k - 1))) is not None:
+                more[row, m:] = by_last
+        if m:
+            held = held.with_constraints(one[which], two[which])
+        rest = d2[which]
+        rest[:, free] = 0.0
+        rest[:, free], pushes, kept = solve_held(moved[which], h, held, rest, free, more)
+        d2[which], lam[which] = rest, pushes[:, :m]
+        if memory is not None and held.leads:
+            memory[which[:, None], free] = kept
+            memory[which, nv:] = K[which, 3][:, :, free] @ kept
+    A = np.empty((n, 2 * nv, 2 * nv))
+    A[:, :nv], prescribed = d2[:, :, : 2 * nv], np.empty((n, 2 * nv + m, d2.shape[2] - 2 * nv))
+    p2 = K[:, 3] @ d2
+    A[:, nv:] = p2[:, :, : 2 * nv]
+    A[:, nv:, :nv] += K[:, 2]
+    prescribed[:, :nv], prescribed[:, nv : 2 * nv] = d2[:, :, 2 * nv :], p2[:, :, 2 * nv :]
+    prescribed[:, 2 * nv :] = lam[:, :, 2 * nv :]
+    return A, lam[:, :, : 2 * nv], prescribed, memory
+
+
+def _without_contacts(model: Model, K: np.ndarray, q: np.ndarray, q2: np.ndarray, m: int,
+                      free: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    """Return K12^-1 of the right sides, and the impulses and d2 that m constraints lead to, for :func:`_map`."""
+    n, nv = len(K), K.shape[-1]
     locked = np.asarray(model.flat.kinematic, dtype=bool)
-    if not (m or locked.any() or any(held is not None for held in helds)):
-        A, right = np.empty((n, 2 * nv, 2 * nv)), np.empty((n, nv, 2 * nv))
-        right[:, :, :nv], right[:, :, nv:] = -K[:, 0], np.eye(nv)
-        A[:, :nv] = d2 = np.linalg.solve(K[:, 1], right)
-        A[:, nv:] = K[:, 3] @ d2
-        A[:, nv:, :nv] += K[:, 2]
-        return A, np.zeros((n, 0, 2 * nv)), np.zeros((n, 2 * nv, 0)), None
-    free = np.flatnonzero(~locked)
-    unit = np.broadcast_to(np.eye(nv), (n, nv, nv))
-    given = unit[:, :, locked]
     # columns: d1, dp1, displacements of prescribed coordinates
-    right = np.concatenate([-K[:, 0], unit, -K[:, 1] @ given], axis=2)[:, free]
-    d2 = np.zeros((n, nv, right.shape[2]))
-    d2[:, :, 2 * nv :] = given
-    inner = K[:, 1][:, free[:, None], free]
+    d2 = np.zeros((n, nv, 2 * nv + int(locked.sum())))
+    d2[:, locked, 2 * nv :] = np.eye(d2.shape[2] - 2 * nv)
+    right = np.empty((n, len(free), d2.shape[2]))
+    right[:, :, :nv], right[:, :, nv : 2 * nv] = -K[:, 0, free], np.eye(nv)[free]
+    right[:, :, 2 * nv :] = -K[:, 1, free][:, :, locked]
+    inner = K[:, 1][:, free[:, None], free] if locked.any() else K[:, 1]
     if m:
         one, two = (model._constraint_rows(x)[1] for x in (q, q2))
         both = np.linalg.solve(inner, np.concatenate([right, one[:, :, free].swapaxes(1, 2)], axis=2))
@@ -323,25 +360,7 @@ def _map(model: Model, h: float, K: np.ndarray, q: np.ndarray, q2: np.ndarray,
     else:
         lam = np.zeros((n, 0, right.shape[2]))
         d2[:, free] = moved = np.linalg.solve(inner, right)
-    memory = None
-    for k, (last, held) in enumerate(pairwise(helds)):
-        if held is not None:
-            more, by_last = np.zeros((len(held.push), 0)), held.by_before(last)
-            more = more if by_last is None else by_last
-            if m:
-                held, more = held.with_constraints(one[k], two[k]), np.pad(more, ((m, 0), (0, 0)))
-            d2[k, free] = 0.0
-            d2[k, free], pushes, kept = solve_held(moved[k], h, held, d2[k], free, more)
-            lam[k] = pushes[:m]
-            if by_last is not None:
-                memory = np.zeros((n, 2 * nv, 2 * nv)) if memory is None else memory
-                memory[k, free] = kept
-                memory[k, nv:] = K[k, 3][:, free] @ kept
-    p2 = K[:, 3] @ d2
-    p2[:, :, :nv] += K[:, 2]
-    found = np.concatenate([d2, p2], axis=1)
-    prescribed = np.concatenate([found[:, :, 2 * nv :], lam[:, :, 2 * nv :]], axis=1)
-    return np.ascontiguousarray(found[:, :, : 2 * nv]), lam[:, :, : 2 * nv], prescribed, memory
+    return moved, lam, d2
 
 
 def _impulses(S: np.ndarray, right: np.ndarray) -> np.ndarray:

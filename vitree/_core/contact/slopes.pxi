@@ -13,10 +13,47 @@ cdef double[3] DIFFERENCE = [45.0 / 60.0, -9.0 / 60.0, 1.0 / 60.0]
 
 cdef struct Moved:              # what contacts have of the poses of bodies, or its derivatives by displacements of ports
     double* w                   # (rows,) h times the velocities
-    double* lead                # (count, LEADS)
-    double* slip                # (count, 3) world axes
+    double* lead                # (members, LEADS)
+    double* slip                # (members, 3) world axes
     double* u                   # (ports,)
     double* late                # (ports,) wrenches of springs where the step ends
+
+
+cdef struct SomeMembers:        # those of one body, in the place of all
+    int count
+    int* member
+    int* row
+    int* dim
+    int* law
+    double* mu
+    double* lead
+    int* number                 # among all; those of all are NULL
+
+
+cdef void exchange_members(ModelStepper self, SomeMembers* of) noexcept nogil:
+    cdef Touching* x = &self.contact
+    cdef ContactProblem* y = &x.cones
+    cdef SomeMembers was = of[0]
+    of.count, of.member, of.row, of.dim, of.law = x.count, x.member, y.row, y.dim, y.law
+    of.mu, of.lead = y.mu, y.lead
+    x.count = y.count = was.count
+    x.member, y.row, y.dim, y.law, y.mu, y.lead = was.member, was.row, was.dim, was.law, was.mu, was.lead
+
+
+cdef void choose_members(ModelStepper self, int body, SomeMembers* to) noexcept nogil:
+    # those that touch a body
+    cdef Touching* x = &self.contact
+    cdef ContactProblem* y = &x.cones
+    cdef const vt_contact* e
+    cdef int k
+    to.count = 0
+    for k in range(x.count):
+        e = &self.touch[x.member[k]]
+        if not is_single(e) and (e.body_a == body or e.body_b == body):
+            to.member[to.count], to.row[to.count], to.number[to.count] = x.member[k], y.row[k], k
+            to.dim[to.count], to.law[to.count], to.mu[to.count] = y.dim[k], y.law[k], y.mu[k]
+            memcpy(to.lead + LEADS * to.count, y.lead + LEADS * k, LEADS * sizeof(double))
+            to.count += 1
 
 
 cdef void displace(Pose* pose, int k, double size) noexcept nogil:
@@ -32,22 +69,22 @@ cdef void displace(Pose* pose, int k, double size) noexcept nogil:
     pose.R = mat3(mul(turn, pose.R.x), mul(turn, pose.R.y), mul(turn, pose.R.z))
 
 
-cdef void add_moved(ModelStepper self, const Moved* now, double size, Moved* to, int port) noexcept nogil:
+cdef void add_moved(ModelStepper self, const Moved* now, int members, double size, Moved* to, int port) noexcept nogil:
     # to[port] += size times it
     cdef Touching* x = &self.contact
     cdef ContactProblem* y = &x.cones
     vt_add_row(y.n, size, now.w, to.w + port * <Py_ssize_t>y.n)
-    vt_add_row(LEADS * x.count, size, now.lead, to.lead + port * <Py_ssize_t>(LEADS * x.count))
-    vt_add_row(3 * x.count, size, now.slip, to.slip + port * <Py_ssize_t>(3 * x.count))
+    vt_add_row(LEADS * members, size, now.lead, to.lead + port * <Py_ssize_t>(LEADS * members))
+    vt_add_row(3 * members, size, now.slip, to.slip + port * <Py_ssize_t>(3 * members))
     vt_add_row(x.ports, size, now.u, to.u + port * <Py_ssize_t>x.ports)
 
 
-cdef void place_members(ModelStepper self, const Moved* now) noexcept nogil:
-    # w, leads and u of the members for the poses at both nodes
+cdef void place_members(ModelStepper self, const int* number, const Moved* now) noexcept nogil:
+    # w, leads and u of the members, with their numbers among all unless these are all, for the poses at both nodes
     cdef Touching* x = &self.contact
     cdef ContactProblem* y = &x.cones
     cdef const vt_contact* e
-    cdef int k, c
+    cdef int k, c, at
     for k in range(x.count):
         c = x.member[k]
         e = &self.touch[c]
@@ -57,16 +94,16 @@ cdef void place_members(ModelStepper self, const Moved* now) noexcept nogil:
     write_rows(self, x.here, x.pose1, x.W1, False)
     measure_touches(self)
     for k in range(x.count):
-        c = x.member[k]
+        c, at = x.member[k], k if number == NULL else number[k]
         if self.touch[c].stiffness != INFINITY:
             x.w[y.row[k]] = x.there[c].gap / self.lane.now.h
         if y.law[k] == CONE and y.dim[k] >= 3:
             bound_friction(self, k, 1.0)
-            store3(now.slip + 3 * k, scale(self.lane.now.h, axpy(x.w[y.row[k] + 1], x.here[c].t1, scale(
+            store3(now.slip + 3 * at, scale(self.lane.now.h, axpy(x.w[y.row[k] + 1], x.here[c].t1, scale(
                 x.w[y.row[k] + 2], x.here[c].t2))))
+        memcpy(now.lead + LEADS * at, y.lead + LEADS * k, LEADS * sizeof(double))
     for k in range(y.n):
         now.w[k] = self.lane.now.h * x.w[k]
-    memcpy(now.lead, y.lead, LEADS * x.count * sizeof(double))
     sum_wrenches(self, y.lam, now.u)
 
 
@@ -94,31 +131,45 @@ cdef void wrenches_at_end(ModelStepper self, const double* size, double* u) noex
             vt_add_row(6, -size[k], f, u + x.port_of_body[e.body_b])
 
 
-cdef void differ(ModelStepper self, const double* late, const Moved* now, Moved* by) noexcept nogil:
-    # the derivatives of w, leads and u by displacements of bodies at node 1, and of `late` by those at node 2
+cdef void differ(ModelStepper self, SomeMembers* some, const Moved* now, Moved* by) noexcept nogil:
+    # the derivatives of w, leads and u by displacements of bodies at node 1, each of what touches the body. some: room
     cdef Touching* x = &self.contact
     cdef Pose before
-    cdef int port, i, k, sign
+    cdef int port, i, k, sign, members = x.count
     cdef double size
+    place_members(self, NULL, now)
     for port in range(x.ports):
         i = x.owner[port]
         if i < 0:
             continue
         before = x.pose1[i]
+        if port == x.port_of_body[i]:
+            choose_members(self, i, some)
+        exchange_members(self, some)
         for k in range(3):
             for sign in range(-1, 2, 2):
                 size = sign * (k + 1) * SPAN
                 displace(&x.pose1[i], port - x.port_of_body[i], size)
-                place_members(self, now)
-                add_moved(self, now, DIFFERENCE[k] * sign / SPAN, by, port)
+                place_members(self, some.number, now)
+                add_moved(self, now, members, DIFFERENCE[k] * sign / SPAN, by, port)
                 x.pose1[i] = before
-        if late == NULL:
+        place_members(self, some.number, now)
+        exchange_members(self, some)
+
+
+cdef void differ_late(ModelStepper self, const double* late, const Moved* now, Moved* by) noexcept nogil:
+    # the derivatives of the wrenches of `late` by displacements of bodies at node 2
+    cdef Touching* x = &self.contact
+    cdef Pose before
+    cdef int port, i, k, sign
+    for port in range(x.ports):
+        i = x.owner[port]
+        if i < 0:
             continue
         before = x.pose2[i]
         for k in range(3):
             for sign in range(-1, 2, 2):
-                size = sign * (k + 1) * SPAN
-                displace(&x.pose2[i], port - x.port_of_body[i], size)
+                displace(&x.pose2[i], port - x.port_of_body[i], sign * (k + 1) * SPAN)
                 wrenches_at_end(self, late, now.u)
                 vt_add_row(x.ports, DIFFERENCE[k] * sign / SPAN, now.u, by.late + port * <Py_ssize_t>x.ports)
                 x.pose2[i] = before
@@ -207,3 +258,99 @@ cdef void lay_ports(const Touching* x, double* rows, int nv, double* out) noexce
     cdef int k
     for k in range(x.ports):
         add_port(x, rows, k, 1.0, out + k * <Py_ssize_t>nv)
+
+
+cdef struct SlopeRows:          # of a step, where the results of `contact_slopes` are; see there
+    double* bounds
+    double* leads
+    double* lam
+    double* w
+    double* springs
+    double* W1
+    double* W2
+    double* J1
+    double* J2
+    double* by_start
+    double* leads_by
+    double* slips_by
+    double* tangents
+    double* u_by
+    double* turn
+    double* late
+    double* late_by
+    double* late_turn
+    double* u                   # and room
+    double* slip
+    double* ends
+
+
+cdef tuple slope_shapes(int count, int n, int ports, int nv):
+    return ((count,), (count, LEADS), (n,), (n,), (count, 5), (n, ports), (n, ports), (ports, nv), (ports, nv), (ports, n),
+            (ports, count, LEADS), (ports, count, 3), (count, 2, 3), (ports, ports), (nv, nv), (ports,), (ports, ports),
+            (nv, nv), (ports,), (count, 3), (count,))
+
+
+cdef int slope_rows(list made, int s, SlopeRows* to) except -1:
+    cdef double** at = <double**>to
+    cdef double[::1] flat
+    cdef int k
+    for k in range(len(made)):
+        flat = made[k][s].reshape(-1)
+        at[k] = &flat[0] if flat.shape[0] else NULL
+    return 0
+
+
+cdef void write_slopes(ModelStepper self, SomeMembers* some, const SlopeRows* to) noexcept nogil:
+    # the derivatives of the contacts of a step that has been gathered
+    cdef Touching* x = &self.contact
+    cdef ContactProblem* y = &x.cones
+    cdef Moved now, by
+    cdef double* spring
+    cdef double A, slope, gap
+    cdef bint yields = False
+    cdef int c, k, o
+    measure_touches(self)
+    for k in range(x.count):
+        c, o, spring = x.member[k], y.row[k], to.springs + 5 * k
+        if self.touch[c].stiffness == INFINITY:
+            continue
+        gap, yields = x.there[c].gap, True
+        spring_impulses(&self.touch[c], self.lane.now.h, x.here[c].gap, gap, &A, spring, &slope)
+        spring_slopes(&self.touch[c], self.lane.now.h, x.here[c].gap, gap, spring + 1)
+        to.ends[k] = spring[0]
+        # the impulse at the start is the recorded one without that at the end
+        y.lam[o] -= spring[0] * (1.0 if is_single(&self.touch[c]) else dot(x.here[c].n, x.there[c].n))
+        if y.dim[k] >= 3:
+            y.lam[o + 1] -= spring[0] * dot(x.here[c].t1, x.there[c].n)
+            y.lam[o + 2] -= spring[0] * dot(x.here[c].t2, x.there[c].n)
+    now.w, now.lead, now.u, now.late, now.slip = to.w, to.leads, to.u, to.late, to.slip
+    by.w, by.lead, by.u, by.late, by.slip = to.by_start, to.leads_by, to.u_by, to.late_by, to.slips_by
+    differ(self, some, &now, &by)
+    if yields:
+        differ_late(self, to.ends, &now, &by)
+    place_members(self, NULL, &now)
+    write_rows(self, x.there, x.pose2, x.W2, True)
+    lay_rows(x, x.W1, y.n, to.W1)
+    lay_rows(x, x.W2, y.n, to.W2)
+    lay_ports(x, x.rows, self.nv, to.J1)
+    turn_ports(self, x.at1, x.pose1, now.u, to.turn)
+    for k in range(x.ports):
+        if x.owner[k] < 0:
+            c = -1 - x.owner[k]
+            single_port(self.shared.m, &self.touch[c], x.at2, x.pose2, &x.tree[x.tree_of_port[k]], row_of(x, x.rows2, k))
+        elif x.port_of_body[x.owner[k]] == k:
+            body_ports(self.shared.m, x.pose2, x.owner[k], &x.tree[x.tree_of_port[k]], row_of(x, x.rows2, k))
+    lay_ports(x, x.rows2, self.nv, to.J2)
+    for k in range(x.count):
+        to.bounds[k] = y.mu[k]
+        if self.touch[x.member[k]].kind == AT_SPEED:
+            by.w[x.port_of_member[k] * <Py_ssize_t>y.n + y.row[k]] = -1.0
+        elif y.law[k] == CONE and y.dim[k] >= 3:
+            store3(to.tangents + 6 * k, x.here[x.member[k]].t1)
+            store3(to.tangents + 6 * k + 3, x.here[x.member[k]].t2)
+    if yields:
+        wrenches_at_end(self, to.ends, now.late)
+        turn_ports(self, x.at2, x.pose2, now.late, to.late_turn)
+    memcpy(to.lam, y.lam, y.n * sizeof(double))
+    for k in range(y.n):
+        to.w[k] /= self.lane.now.h

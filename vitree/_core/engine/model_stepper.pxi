@@ -196,63 +196,92 @@ cdef class ModelStepper(Stepper):
         for k in range(self.shared.ndrive):
             row[WATCHED + k] = x.impulse[k] / x.spent if x.spent != 0.0 else NAN
 
-    def contact_slopes(self, const double[::1] q, const double[::1] q2, members, const double[:, ::1] impulses,
-                       const double[:, ::1] ways, facets=None, torques=None, turns=None):
-        """The laws and rows of some contacts in a step from q to q2, and their derivatives; the state is lost.
+    def contact_slopes(self, const double[:, ::1] q, const double[:, ::1] q2, members, const double[:, :, ::1] impulses,
+                       const double[:, :, ::1] ways, facets=None, torques=None, turns=None):
+        """The laws and rows of contacts in steps from q to q2, and their derivatives; the state is lost.
 
         Parameters
         ----------
-        q, q2 : (nq,) arrays
+        q, q2 : (s, nq) arrays
         members : sequence of int
-            Their numbers.
-        impulses : (members, 3) array [N s]
+            The numbers of the contacts, the same ones in all steps.
+        impulses : (s, members, 3) array [N s]
             World axes; those of single numbers are the first entries.
-        ways : (contacts, 3) array
+        ways : (s, contacts, 3) array
             The previous direction of slip of each contact.
-        facets : (members, FACET_ROW) array or None
+        facets : (s, members, FACET_ROW) array or None
             As :meth:`take_contacts` has them.
         torques, turns : arrays as impulses [N m s] and ways, or None
             Of friction of turning, in the measure of its rows.
 
         Returns
         -------
-        numbers, laws, dims, bounds, leads : (k,), (k,), (k,), (k,) and (k, LEADS) arrays
-            Of the contacts in the order of their rows; the bounds of friction relative to the normal impulse.
-        lam, w : (n,) arrays
+        numbers, laws, dims : (k,) arrays
+            Of the contacts in the order of their rows.
+        bounds, leads : (s, k) and (s, k, LEADS) arrays
+            The bounds of friction relative to the normal impulse.
+        lam, w : (s, n) arrays
             Impulses and velocities of the rows.
-        springs : (k, 5) array
+        springs : (s, k, 5) array
             Of compliant contacts: the normal impulse at the end of the step, and the derivatives of the impulses at start
             and end by the gaps at both.
-        W1, W2 : (n, ports) arrays
+        W1, W2 : (s, n, ports) arrays
             Rows of impulses at node 1, and of gaps and slips by displacements at node 2, in the ports.
-        J1, J2 : (ports, nv) arrays
+        J1, J2 : (s, ports, nv) arrays
             Motions of the ports.
-        by_start, leads_by, slips_by : (ports, n), (ports, k, LEADS) and (ports, k, 3) arrays
+        by_start, leads_by, slips_by : (s, ports, n), (s, ports, k, LEADS) and (s, ports, k, 3) arrays
             The derivatives of h w, of the leads and of the slips in world axes by the ports at node 1.
-        tangents : (k, 2, 3) array
-        u_by, turn : (ports, ports) and (nv, nv) arrays
+        tangents : (s, k, 2, 3) array
+        u_by, turn : (s, ports, ports) and (s, nv, nv) arrays
             Those of the wrenches W1^T lam by ports (first axis) at node 1, and of J1^T of these, if they are constant.
-        late, late_by, late_turn : (ports,), (ports, ports) and (nv, nv) arrays
+        late, late_by, late_turn : (s, ports), (s, ports, ports) and (s, nv, nv) arrays
             The wrenches of springs at node 2, and the same of them.
         """
         cdef Busy busy = self.busy()
         cdef Touching* x = &self.contact
         cdef ContactProblem* y = &x.cones
-        cdef Moved now, by
-        cdef int c, k, j, o, status, nv = self.nv
-        cdef double A, slope, gap
-        cdef bint yields = False
-        require_size(q.shape[0], self.nq, "entries of q")
-        require_size(q2.shape[0], self.nq, "entries of q2")
-        cdef const double[:, ::1] places = np.zeros((len(members), FACET_ROW)) if facets is None else facets
-        cdef const double[:, ::1] spins = np.zeros((self.contacts.count, 3)) if turns is None else turns
-        cdef const double[:, ::1] couples = np.zeros((len(members), 3)) if torques is None else torques
+        cdef int s, steps = q.shape[0], most = len(members)
+        cdef const double[:, :, ::1] places = np.zeros((steps, most, FACET_ROW)) if facets is None else facets
+        cdef const double[:, :, ::1] spins = np.zeros((steps, self.contacts.count, 3)) if turns is None else turns
+        cdef const double[:, :, ::1] couples = np.zeros((steps, most, 3)) if torques is None else torques
+        cdef int[:, ::1] room = np.zeros((5, max(most, 1)), np.int32)
+        cdef double[::1] bounds = np.zeros((1 + LEADS) * max(most, 1))
+        cdef SomeMembers some
+        cdef SlopeRows at
+        cdef tuple shapes
+        require_size(q.shape[1], self.nq, "entries of q")
+        require_size(q2.shape[0], steps, "rows of q2")
+        require_size(q2.shape[1], self.nq, "entries of q2")
         for rows, count, width, name in (
                 (ways, self.contacts.count, 3, "ways"), (spins, self.contacts.count, 3, "turns"),
-                (impulses, len(members), 3, "impulses"), (couples, len(members), 3, "torques"),
-                (places, len(members), FACET_ROW, "facets")):
-            require_size(rows.shape[0], count, f"rows of {name}")
-            require_size(rows.shape[1], width, f"columns of {name}")
+                (impulses, most, 3, "impulses"), (couples, most, 3, "torques"), (places, most, FACET_ROW, "facets")):
+            require_size(rows.shape[0], steps, f"steps of {name}")
+            require_size(rows.shape[1], count, f"rows of {name}")
+            require_size(rows.shape[2], width, f"columns of {name}")
+        some.member, some.row, some.dim, some.law = &room[0, 0], &room[1, 0], &room[2, 0], &room[3, 0]
+        some.number, some.mu, some.lead = &room[4, 0], &bounds[0], &bounds[max(most, 1)]
+        made = None
+        for s in range(steps):
+            self.gather_slopes(q[s], q2[s], members, impulses[s], ways[s], places[s], couples[s], spins[s])
+            if made is None:
+                shapes = slope_shapes(x.count, y.n, x.ports, self.nv)
+                made = [np.zeros((steps, *shape)) for shape in shapes]
+                told = (np.array([number_of(x, x.member[k]) for k in range(x.count)]),
+                        np.array([y.law[k] for k in range(x.count)]), np.array([y.dim[k] for k in range(x.count)]))
+            elif shapes != slope_shapes(x.count, y.n, x.ports, self.nv):
+                raise ValueError("steps with other rows of the same contacts")
+            slope_rows(made, s, &at)
+            with nogil:
+                write_slopes(self, &some, &at)
+        x.placed1 = x.placed2 = False
+        return (*told, *made)
+
+    cdef int gather_slopes(self, const double[::1] q, const double[::1] q2, members, const double[:, ::1] impulses,
+                           const double[:, ::1] ways, const double[:, ::1] places, const double[:, ::1] couples,
+                           const double[:, ::1] spins) except -1:
+        # the contacts of a step, with their impulses, at both nodes
+        cdef Touching* x = &self.contact
+        cdef int c, k, o
         leave_seats(self)
         chosen = [self.seated(number) for number in members]
         memset(x.guess, 0, x.reals * sizeof(double))
@@ -281,66 +310,7 @@ cdef class ModelStepper(Stepper):
             raise MemoryError
         memcpy(self.lane.state.q2, &q2[0], self.nq * sizeof(double))
         stand_bodies(self, self.lane.state.q2, x.pose2, x.at2, &x.placed2)
-        measure_touches(self)
-        springs = np.zeros((x.count, 5))
-        cdef double[:, ::1] spring = springs
-        cdef double[::1] late = np.zeros(x.count)
-        for k in range(x.count):
-            c, o = x.member[k], y.row[k]
-            if self.touch[c].stiffness == INFINITY:
-                continue
-            gap, yields = x.there[c].gap, True
-            spring_impulses(&self.touch[c], self.lane.now.h, x.here[c].gap, gap, &A, &spring[k, 0], &slope)
-            spring_slopes(&self.touch[c], self.lane.now.h, x.here[c].gap, gap, &spring[k, 1])
-            late[k] = spring[k, 0]
-            # the impulse at the start is the recorded one without that at the end
-            y.lam[o] -= late[k] * (1.0 if is_single(&self.touch[c]) else dot(x.here[c].n, x.there[c].n))
-            if y.dim[k] >= 3:
-                y.lam[o + 1] -= late[k] * dot(x.here[c].t1, x.there[c].n)
-                y.lam[o + 2] -= late[k] * dot(x.here[c].t2, x.there[c].n)
-        made = [np.zeros(shape) for shape in (
-            y.n, (x.count, LEADS), x.ports, (x.ports, y.n), (x.ports, x.count, LEADS), (x.ports, x.ports),
-            (x.ports, x.ports), (y.n, x.ports), (y.n, x.ports), (x.ports, nv), (x.ports, nv), (nv, nv), (nv, nv), x.ports,
-            (x.count, 3), (x.ports, x.count, 3), (x.count, 2, 3))]
-        cdef double* at[17]
-        cdef double[::1] flat
-        for k, rows in enumerate(made):
-            flat = rows.reshape(-1)
-            at[k] = &flat[0] if rows.size else NULL
-        now.w, now.lead, now.u, now.late, now.slip = at[0], at[1], at[2], at[13], at[14]
-        by.w, by.lead, by.u, by.late, by.slip = at[3], at[4], at[5], at[6], at[15]
-        with nogil:
-            differ(self, &late[0] if yields else NULL, &now, &by)
-            place_members(self, &now)
-            write_rows(self, x.there, x.pose2, x.W2, True)
-            lay_rows(x, x.W1, y.n, at[7])
-            lay_rows(x, x.W2, y.n, at[8])
-            lay_ports(x, x.rows, nv, at[9])
-            turn_ports(self, x.at1, x.pose1, now.u, at[11])
-            for k in range(x.ports):
-                if x.owner[k] < 0:
-                    c = -1 - x.owner[k]
-                    single_port(self.shared.m, &self.touch[c], x.at2, x.pose2, &x.tree[x.tree_of_port[k]],
-                                row_of(x, x.rows2, k))
-                elif x.port_of_body[x.owner[k]] == k:
-                    body_ports(self.shared.m, x.pose2, x.owner[k], &x.tree[x.tree_of_port[k]], row_of(x, x.rows2, k))
-            lay_ports(x, x.rows2, nv, at[10])
-            for k in range(x.count):
-                if self.touch[x.member[k]].kind == AT_SPEED:
-                    by.w[x.port_of_member[k] * <Py_ssize_t>y.n + y.row[k]] = -1.0
-                elif y.law[k] == CONE and y.dim[k] >= 3:
-                    store3(at[16] + 6 * k, x.here[x.member[k]].t1)
-                    store3(at[16] + 6 * k + 3, x.here[x.member[k]].t2)
-            if yields:
-                wrenches_at_end(self, &late[0], now.late)
-                turn_ports(self, x.at2, x.pose2, now.late, at[12])
-        _, _, _, by_start, leads_by, u_by, late_by, W1, W2, J1, J2, turn, late_turn, ends, _, slips_by, tangents = made
-        x.placed1 = x.placed2 = False
-        numbers = np.array([number_of(x, x.member[k]) for k in range(x.count)])
-        laws = np.array([y.law[k] for k in range(x.count)])
-        dims = np.array([y.dim[k] for k in range(x.count)])
-        return (numbers, laws, dims, self.array(y.mu, x.count), made[1], self.array(y.lam, y.n), made[0] / self.lane.now.h,
-                springs, W1, W2, J1, J2, by_start, leads_by, slips_by, tangents, u_by, turn, ends, late_by, late_turn)
+        return 0
 
     cdef int seated(self, long number) except -1:
         # the contact of a number, whose pair takes a seat
