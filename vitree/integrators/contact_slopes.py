@@ -171,7 +171,7 @@ def _held_in(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: 
         stacked("ways"), stacked("facets"), stacked("torques"), stacked("turns"),
     )  # fmt: skip
     numbers, laws, dims, bounds, leads, lam, w, springs, W1, W2, J1, J2 = parts[:12]
-    start_by, leads_by, slips_by, tangents, u_by, turn, late, late_by_ports, late_turn = parts[12:21]
+    start_by, leads_by, slips_by, tangents, u_by, turn, late, late_by_ports, late_turn = parts[12:]
     first, nv, s = np.cumsum(dims) - dims, model.nv, len(steps)
     J1T, J2T = J1.swapaxes(1, 2), J2.swapaxes(1, 2)
 

@@ -284,6 +284,10 @@ cdef struct SlopeRows:          # of a step, where the results of `contact_slope
     double* ends
 
 
+cdef enum:
+    SLOPE_RESULTS = 18          # of these
+
+
 cdef tuple slope_shapes(int count, int n, int ports, int nv):
     return ((count,), (count, LEADS), (n,), (n,), (count, 5), (n, ports), (n, ports), (ports, nv), (ports, nv), (ports, n),
             (ports, count, LEADS), (ports, count, 3), (count, 2, 3), (ports, ports), (nv, nv), (ports,), (ports, ports),

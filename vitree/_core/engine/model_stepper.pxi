@@ -274,7 +274,7 @@ cdef class ModelStepper(Stepper):
             with nogil:
                 write_slopes(self, &some, &at)
         x.placed1 = x.placed2 = False
-        return (*told, *made)
+        return (*told, *made[:SLOPE_RESULTS])
 
     cdef int gather_slopes(self, const double[::1] q, const double[::1] q2, members, const double[:, ::1] impulses,
                            const double[:, ::1] ways, const double[:, ::1] places, const double[:, ::1] couples,
