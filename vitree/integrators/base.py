@@ -304,6 +304,11 @@ class Integrator:
         """
         return self._accelerations_at(t, q, v)[0]
 
+    @classmethod
+    def adapts(cls, options: Mapping[str, object]) -> bool:
+        """Return whether the steps choose their own length, with these ``options``; :attr:`adaptive` is the same."""
+        return options.get("adapt") is not None and "adapt" in cls.options
+
     @property
     def settings(self) -> dict[str, Any]:
         """The options chosen, for the record."""
