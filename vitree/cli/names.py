@@ -15,7 +15,8 @@ VEHICLES = ("boat", "car", "helicopter", "snakeboard")
 OF_VEHICLES = ("lie", "lie-implicit", "rk2", "implicit-rk2", "lie-newmark")
 METHOD_NAMES = (
     "linear-time, midpoint, gauss, trapezoid, explicit-euler, semi-implicit-euler, implicit-euler, rk4, rk8, "
-    f"scipy-rk45, scipy-dop853, scipy-radau, scipy-bdf, scipy-lsoda; for vehicles {', '.join(OF_VEHICLES)}, rk4 and SciPy's"
+    "scipy-rk45, scipy-dop853, scipy-radau, scipy-bdf, scipy-lsoda; "
+    f"for vehicles {', '.join(OF_VEHICLES)}, rk4 and SciPy's"
 )
 #: Pictures of runs, as ``vitree.plot.PLOTS`` has them.
 PLOTS = (
