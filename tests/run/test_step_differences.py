@@ -166,5 +166,9 @@ def test_what_has_no_differences_is_told():
                          wrenches=[vt.ExternalWrench(model.link_names[0], (1, 0, 0))])  # fmt: skip
     with pytest.raises(vt.InputError, match="with wrenches is not linearized"):
         pushed.linearize(vt.Control())
+    for torque in (lambda t, q, v: -v, vt.Controller(lambda t, q, v: -v, 0.02)):
+        asked = vt.simulate(model, duration=0.1, dt=0.01, method="plain", control=torque)
+        with pytest.raises(vt.InputError, match="a torque that is a function is not linearized"):
+            asked.linearize(torque)
     with pytest.raises(vt.InputError, match="has no derivatives of its steps"):
         vt.linearize(model, dt=0.01, method="rk4")

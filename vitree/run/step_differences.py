@@ -11,9 +11,10 @@ from vitree.errors import InputError, ModelError
 from vitree.integrators import METHODS
 from vitree.integrators.base import Integrator
 from vitree.integrators.slopes import APART, STENCIL
+from vitree.model.changes import require_one_model
 from vitree.model.model import Model
 from vitree.results.recording import Recording
-from vitree.run.controller import parts_of
+from vitree.run.controller import Controller, parts_of
 
 
 def has_differences(method: object) -> bool:
@@ -52,20 +53,26 @@ class StepDifferences:
         assert isinstance(run.system, Model)
         self.model, self.run, self.inputs = run.system, run, inputs
         require_differences(self.model, run.method)
-        torque = parts_of(control)["torque"]
-        acts = "wrenches" if run.settings.get("wrenches") else "a torque that is a function" if callable(torque) else ""
+        require_one_model(run.settings, run.t)
+        parts = parts_of(control)
+        torque = parts["torque"]
+        kinds = {
+            "wrenches": run.settings.get("wrenches"), "effort_limits": parts["effort_limits"],
+            "a torque that is a function": callable(torque) or isinstance(torque, Controller),
+        }  # fmt: skip
+        acts = [what for what, there in kinds.items() if there]
         if acts:
             raise InputError(
-                f"a run by {run.method} with {acts} is not linearized: differences of steps need numbers of what acts"
+                f"a run by {run.method} with {' and '.join(acts)} is not linearized: differences of steps need numbers "
+                "of what acts"
             )
         if run.settings.get("driven") and control is None:
             raise InputError(
                 f"the derivatives of the steps of {run.method} depend on what drives them: give the control= of the run"
             )
         self.torque = np.zeros(self.model.nv) if torque is None else self.model.validate_velocity(torque, "torque")
-        options: Keywords = dict(run.settings.get("options", {}))
         self._kind: type[Integrator] = METHODS[run.method]
-        self._options = options
+        self._options: Keywords = dict(run.settings.get("options", {}))
 
     def _make(self, torque: np.ndarray, u: np.ndarray) -> Integrator:
         inputs = u if len(u) else None
