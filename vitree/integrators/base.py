@@ -571,11 +571,12 @@ class Integrator:
 
     def _stepped(self, t: float, q: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the checked state a step on; compositions take it in substeps."""
-        whole_step, corrections = self.dt, 0
+        whole_step, corrections, shares = self.dt, 0, self._shares
+        end = self._t0 + (self._steps + 1) * whole_step  # to the last bit, as records have it
         try:
-            for share in self._shares:
+            for k, share in enumerate(shares):
                 self.dt = share * whole_step
-                q, x = self._substep(t, q, x)
+                q, x = self._substep(t, q, x, end if k == len(shares) - 1 else t + self.dt)
                 t, corrections = t + self.dt, corrections + self.iterations
         finally:
             self.dt = whole_step
@@ -584,8 +585,8 @@ class Integrator:
         self._corrections = total + corrections, max(most, corrections)
         return q, x
 
-    def _substep(self, t: float, q: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the checked result of :meth:`step`, with the prescribed coordinates set to their motion."""
+    def _substep(self, t: float, q: np.ndarray, x: np.ndarray, end: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the checked result of :meth:`step`, with the prescribed coordinates set to their motion at its end."""
         model, what = self.model, f"the result of step() of the method {self.name}"
         try:
             found = self.step(t, q.copy(), x.copy())
@@ -607,7 +608,7 @@ class Integrator:
             )  # fmt: skip
         q, x = model.validate_configuration(q, f"q in {what}"), model.validate_velocity(x, f"x in {what}")
         if self.motion.names:
-            q[self.motion.iq], rate, _ = self.motion.at(t + self.dt)
+            q[self.motion.iq], rate, _ = self.motion.at(end)
             if not self.uses_momentum:
                 x[self.motion.iv] = rate
         return q, x

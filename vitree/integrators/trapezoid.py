@@ -8,9 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from vitree import lie
+from vitree.arguments import all_finite
 from vitree.errors import ConvergenceError
 from vitree.integrators.base import Integrator
 from vitree.integrators.options import HALVE, LONGER, require_no_constraints, solving
+from vitree.model.broadcasting import coincident
 
 #: A pass that leaves more than this share of the residual is followed by a Jacobian by differences.
 SLOW = 0.2
@@ -101,11 +103,13 @@ class Trapezoid(Integrator):
                 J, exact = self._jacobian(t, q, x, y, r), True
             y[free] -= np.linalg.solve(J, r[free])
             before, r = size, self._residual(t, q, x, y)
-        raise ConvergenceError(
-            f"{self.name}: step {self.steps + 1} at t = {t:.9g} s, dt = {h:g} s: the equations are not solved "
-            f"(residual {size:.3g} after {k} iterations, tolerance {self._solving['tolerance']:.3g} of the momentum); "
-            + HALVE + LONGER, time=t, residual=size, iterations=k,
-        )  # fmt: skip
+        tolerance = self._solving["tolerance"]
+        numbers = f"residual {size:.3g} after {k} iterations, tolerance {tolerance:.3g} of the momentum"
+        raise self._failure(t, f"the equations are not solved ({numbers})", HALVE + LONGER, size, k)
+
+    def _failure(self, t: float, why: str, remedy: str, residual: float = np.nan, passes: int = 0) -> ConvergenceError:
+        text = f"{self.name}: step {self.steps + 1} at t = {t:.9g} s, dt = {self.dt:g} s: {why}; {remedy}"
+        return ConvergenceError(text, time=t, residual=residual, iterations=passes)
 
     def _residual(self, t: float, q: np.ndarray, p: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return what is left of the equation at the start of a step (nv,) [kg m/s or kg m^2/s]."""
@@ -164,7 +168,11 @@ class Trapezoid(Integrator):
         C = model.coriolis_matrix(q, v)
         found: np.ndarray = C.T @ v - model.rnea(q, still, still) - self._turned(v, own)
         if self._driven_by_loads or self.commanded:
-            found = found + model.rnea(q, v, self.acceleration(t, q, v))
+            a = self.acceleration(t, q, v)
+            if not all_finite(a):
+                met = coincident(model, q)
+                raise self._failure(t, met[0] if met else "the accelerations are infinite or NaN", HALVE)
+            found = found + model.rnea(q, v, a)
         return found
 
 
