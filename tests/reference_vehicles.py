@@ -56,12 +56,18 @@ def tau(name, x):
         return expm(twist_matrix(x))
     if name == "cayley":
         return cayley(twist_matrix(x))
+    if name in PRODUCTS:
+        return np.linalg.multi_dot([expm(twist_matrix(x[k] * np.eye(6)[k])) for k in PRODUCTS[name]])
     # that whose adjoint is the Cayley transform of ad
     A = cayley(ad(x))
     g = np.eye(4)
     g[:3, :3] = A[:3, :3]
     g[:3, 3] = axial(A[3:, :3] @ A[:3, :3].T)
     return g
+
+
+#: Products of exponentials of single coordinates, by the order of these: a map and its adjoint.
+PRODUCTS = {"second-kind": range(6), "second-kind, backwards": range(5, -1, -1)}
 
 
 def tangent_inverse(name, x):
@@ -75,6 +81,13 @@ def tangent_inverse(name, x):
     if name == "cayley":
         X, four = twist_matrix(x) / 2, np.eye(4)
         return np.column_stack([twist_of((four - X) @ twist_matrix(e) @ (four + X)) for e in one])
+    if name in PRODUCTS:
+        columns, before = np.empty((6, 6)), one
+        for k in PRODUCTS[name]:
+            # each coordinate turns about its own axis, as those before it have moved it
+            columns[:, k] = before[:, k]
+            before = before @ Ad(expm(twist_matrix(x[k] * one[k])))
+        return np.linalg.inv(columns)
     A = ad(x) / 2
     products = [(one - A) @ ad(e) @ (one + A) for e in one]
     return np.column_stack([np.append(axial(P[:3, :3]), axial(P[3:, :3])) for P in products])
@@ -94,12 +107,21 @@ def inner(x):
 
 def lie_step(name, alpha, h, t, g, mu, inertia, force):
     """The step (g, mu) -> (g, mu) of eqs. 9-10 with the force at both ends; force(t, g, xi)."""
+    if name == "second-kind":
+        g, mu = substep(name, alpha, h / 2, t, g, mu, inertia, force)
+        return substep("second-kind, backwards", alpha, h / 2, t + h / 2, g, mu, inertia, force)
+    return substep(name, alpha, h, t, g, mu, inertia, force)
+
+
+def substep(name, alpha, h, t, g, mu, inertia, force):
+    """The same by one map."""
     residual = lambda xi: (tangent_inverse(name, h * xi).T @ inertia @ xi - mu  # noqa: E731
                            - (1 - alpha) * h * force(t, g, xi))  # fmt: skip
     xi = root(residual, np.linalg.solve(inertia, mu), tol=1e-14).x
     assert np.abs(residual(xi)).max() < 1e-11 * np.abs(mu).max()
     end = g @ tau(name, h * xi)
-    return end, tangent_inverse(name, -h * xi).T @ inertia @ xi + alpha * h * force(t + h, end, xi)
+    moved = Ad(tau(name, h * xi)).T @ tangent_inverse(name, h * xi).T @ inertia @ xi
+    return end, moved + alpha * h * force(t + h, end, xi)
 
 
 def acceleration(inertia, xi, wrench):

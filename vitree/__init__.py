@@ -50,6 +50,7 @@ from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.mechanism.unilateral import BallLimit, Pulley, Rope
 from vitree.model.changes import Change
 from vitree.model.closures import independent_constraints, satisfy_constraints
+from vitree.model.helical import HelicalConstraint
 from vitree.model.model import EulerModel, Model, ReducedModel
 from vitree.model.placement import place_on_ground
 from vitree.model.starts import FeasibleStart, feasible_start
@@ -139,6 +140,7 @@ __all__ = [
     "Gravity",
     "Ground",
     "HeightField",
+    "HelicalConstraint",
     "Hull",
     "Identification",
     "Impulse",

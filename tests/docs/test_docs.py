@@ -74,7 +74,7 @@ def test_the_page_on_modelling_leaves_nothing_out():
     builders = "body fixed frame ball free screw pairs cylindrical helical planar prismatic revolute spherical"
     kinds = "universal Constraint Force Potential Cam Coupling Distance AxisConstraint PointConstraint point_constraint"
     kinds += " gear weld screw_pair Attraction Damper Gravity JointForce JointSpring NonlinearSpring Spring Wrench"
-    kinds += " Drive joint_constraints independent_constraints"
+    kinds += " Drive joint_constraints independent_constraints HelicalConstraint"
     for name in f"{builders} {kinds}".split():
         assert hasattr(vt, name) and re.search(rf"\b{name}\b", text), name
 

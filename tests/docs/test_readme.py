@@ -29,7 +29,7 @@ def test_python_blocks_run(block, tmp_path, monkeypatch, capsys):
 def test_methods_in_the_table_exist():
     text = (ROOT / "docs" / "choosing.md").read_text()
     table = text[text.index("| method |") : text.index("\n\n", text.index("| method |"))]
-    names = set(re.findall(r"`((?:linear|midpoint|gauss|semi|explicit|implicit|rk|scipy)[\w-]*)`", table))
+    names = set(re.findall(r"`((?:linear|midpoint|gauss|trapezoid|semi|explicit|implicit|rk|scipy)[\w-]*)`", table))
     assert names | {"scipy-rk45", "scipy-radau", "scipy-bdf", "scipy-lsoda"} == set(vt.METHODS)
 
 

@@ -315,6 +315,13 @@ def marionette_strings(run, text):
     assert np.abs(run.system.constraint_errors(run.q)).max() < 1e-10
 
 
+def conserved_energy(run, text):
+    """The discrete energy stays to round-off, that of the midpoint rule does not; over the top there is no step."""
+    changes = [float(change) for change in re.findall(r"^(?:energy-momentum|midpoint) .* (\S+)$", text, re.M)]
+    assert changes[0] < 1e-11 and changes[1] > 1e-4
+    assert np.ptp(np.diff(run.t)) > 1e-3 and "no positive step length" in text
+
+
 def climbing_stairs(run, text):
     """Both feet are on the third stair, flat, and nothing came below its gap."""
     stairs = importlib.import_module("stairs")

@@ -10,8 +10,9 @@ from loaded_models import SINGLE, constrained_tree, driving_loads, end_error, fi
 from random_models import chain_flat, random_flat, random_state
 
 import vitree as vt
+from vitree.integrators.compiled import CompiledIntegrator
 
-COMPILED = [name for name in vt.METHODS if not name.startswith("scipy")]
+COMPILED = [name for name, kind in vt.METHODS.items() if issubclass(kind, CompiledIntegrator)]
 VARIATIONAL = ("midpoint", "linear-time")
 
 

@@ -10,14 +10,14 @@ import pytest
 
 import vitree as vt
 from vitree.integrators.base import Integrator
-from vitree.spatial.rotations import rotation_about
+from vitree.spatial.rotations import rotation_about, turn_z_to
 
 AXIS = (0.3, -0.5, 0.8)
 X, Y, Z = np.eye(3)
 #: Kinds of closing constraints, and the directions of the two frames that each holds together.
 KINDS = {
     "weld": (X, Y, Z), "fixed": (X, Y, Z), "prismatic": (X, Y, Z), "revolute": (AXIS,), "cylindrical": (AXIS,),
-    "planar": (AXIS,), "spherical": (),
+    "planar": (AXIS,), "spherical": (), "universal": (),
 }  # fmt: skip
 
 
@@ -62,7 +62,10 @@ def misfit(model, kind, q):
     """The largest distance between directions that the kind holds together, and between origins where it holds them."""
     a, b = model.frame_pose("a", q), model.frame_pose("b", q)
     off = [np.linalg.norm(a[:3, :3] @ u - b[:3, :3] @ u) for u in KINDS[kind]]
-    if kind in ("weld", "fixed", "revolute", "spherical"):
+    if kind == "universal":
+        x, y, _ = turn_z_to(np.array(AXIS) / np.linalg.norm(AXIS)).T
+        off.append(abs((a[:3, :3] @ x) @ (b[:3, :3] @ y)))
+    if kind in ("weld", "fixed", "revolute", "spherical", "universal"):
         off.append(np.linalg.norm(a[:3, 3] - b[:3, 3]))
     return max(off)
 

@@ -352,8 +352,11 @@ def held():
     return tree.compile()
 
 
+WITHOUT_CONSTRAINTS = ("gauss", "trapezoid")
+
+
 @pytest.mark.parametrize("way", ["torque", "inputs"])
-@pytest.mark.parametrize("method", [name for name in vt.METHODS if name != "gauss"])  # knows no constraints
+@pytest.mark.parametrize("method", [name for name in vt.METHODS if name not in WITHOUT_CONSTRAINTS])
 def test_controllers_are_not_asked_after_the_run(method, way):
     """As often with constraints as without; the multipliers that steps found are those of the same constant force."""
     model, calls = held(), []

@@ -10,9 +10,10 @@ from loaded_models import constrained_tree
 from random_models import chain_flat
 
 import vitree as vt
+from vitree.integrators.compiled import CompiledIntegrator
 from vitree.run.monitors import MONITORS
 
-COMPILED = [name for name in vt.METHODS if not name.startswith("scipy")]
+COMPILED = [name for name, kind in vt.METHODS.items() if issubclass(kind, CompiledIntegrator)]
 
 
 def run_of(method, **more):

@@ -9,10 +9,11 @@ import pickle
 import numpy as np
 import pytest
 from closed_chains import REFERENCE, closed_chain
-from random_models import chain_flat
+from random_models import chain_flat, pendulum_flat, random_flat, random_state
 
 import vitree as vt
 from vitree.cli import main
+from vitree.results.series import drift_beyond_band
 from vitree.run.outcome import Drivers, most_work
 from vitree.run.trajectory import growth_warnings, leap_warnings
 
@@ -133,6 +134,83 @@ def test_growth_within_rounding_of_a_large_potential_is_not_told():
     for growth, told in ((0.01, 0), (1.0, 1)):
         energies = np.array([[1e-3, 1e8], [1e-3, 1e8 + growth], [1e-3, 1e8 + growth]])
         assert len(growth_warnings(energies, np.zeros(3), False)) == told
+
+
+BEYOND_THE_BAND = "beyond the band of"
+LONG = {"duration": 1200.0, "method": "midpoint"}
+
+
+@pytest.mark.parametrize("change", [0.0, 0.002])
+@pytest.mark.parametrize("steps, stairs", [({"dt": 0.01}, True), ({"dt": 0.005}, False),
+                                           ({"dt": 0.01, "order": 4}, False)])  # fmt: skip
+def test_energy_that_goes_in_stairs_is_told(steps, stairs, change):
+    """Johnson & Murphey 2009, Fig. 8, for ten times as long.
+
+    Over eight starts the energy goes up or down by 6 to 19 % of the largest kinetic energy at dt = 0.01 s, by 2.4 % at
+    most with order 4, and it stays in its band at half the step.
+    """
+    model = closed_chain()
+    q0 = vt.satisfy_constraints(model, np.array(REFERENCE["closed_chain"]["q0"]) + change)
+    run = vt.simulate(model, q0, **LONG, **steps)
+    assert len(run.warnings) == stairs
+    if stairs:
+        (told,) = run.warnings
+        words = told.split()
+        assert words[2] in ("climbs", "sinks") and BEYOND_THE_BAND in told and "dt, or order=4." in told
+        assert 0.8 < float(words[4]) < np.ptp(run.energy) and float(words[words.index("band") + 2]) < 0.5
+        # few oscillations are not judged
+        assert vt.simulate(model, q0, **{**LONG, "duration": 50.0}, **steps).warnings == ()
+
+
+@pytest.mark.parametrize("damping, torque", [(1e-6, 0.0), (0.0, 1e-3)])
+def test_stairs_up_are_told_of_driven_and_damped_runs(damping, torque):
+    """A torque explains its work, and damping that energy falls: nothing explains that it climbs."""
+    model = closed_chain()
+    model = vt.Model(dataclasses.replace(model.flat, damping=np.full(model.nv, damping)))
+    control = np.full(model.nv, torque) if torque else None
+    for dt in (0.01, 0.005):
+        run = vt.simulate(model, REFERENCE["closed_chain"]["q0"], dt=dt, control=control, **LONG)
+        told = "".join(run.warnings)
+        assert told.startswith("The energy less the work done on the system climbs by") == (dt == 0.01), (dt, told)
+        assert bool(told) == (dt == 0.01)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_flat_bands_are_not_told(seed):
+    """Of random mechanisms, short and long, at steps that the motion allows."""
+    rng = np.random.default_rng(seed)
+    flat = [
+        lambda: random_flat(rng, int(rng.integers(1, 5)), kinds=("revolute", "ball")),
+        lambda: random_flat(rng, int(rng.integers(1, 5)), kinds=("revolute", "ball"), base="free", gravity=(0, 0, 0)),
+        lambda: chain_flat(int(rng.integers(1, 6))), lambda: pendulum_flat(int(rng.integers(1, 4)), inertia=0.1),
+    ][seed % 4]()  # fmt: skip
+    model, (q, v) = vt.Model(flat), random_state(flat, rng, 2.0)
+    for steps in (100, 1000, 20000):
+        method = ("linear-time", "midpoint")[seed // 4 % 2]
+        run = vt.simulate(model, q, v, duration=2e-3 * steps, dt=2e-3, method=method)
+        assert not [told for told in run.warnings if BEYOND_THE_BAND in told], (steps, run.warnings)
+
+
+def test_bands_of_energies():
+    """Of given energies: what oscillates, beats and wanders within its band; what leaves it."""
+    t = np.linspace(0.0, 1.0, 20001)
+
+    def told(energy, kinetic=None, **more):
+        kinetic = 1.0 + np.cos(2 * np.pi * 300 * t[: len(energy)]) if kinetic is None else kinetic
+        return drift_beyond_band(kinetic, energy, **more)
+
+    wave = 0.1 * np.sin(2 * np.pi * 300 * t)
+    assert told(wave) is None and told(wave * (1.0 + np.cos(2 * np.pi * t))) is None  # beats swing through a level
+    assert told(wave + 0.1 * t) is None  # less than the band
+    climb = told(wave + t)
+    assert 0.6 < climb.size < 1.0 - climb.band and 0.15 < climb.band < 0.3
+    assert told(wave + (t > 0.5)).size == pytest.approx(1.0 - climb.band, abs=0.1)
+    assert told(wave - t).size == pytest.approx(-climb.size, rel=1e-2)
+    assert told(wave - t, climbs_only=True) is None and told(wave + t, climbs_only=True).size == climb.size
+    # what falls may not come back up
+    assert told(wave - t + 2.0 * (t > 0.8), climbs_only=True).size > 1.0
+    # few oscillations do not tell a climb from a part of one
+    assert told((wave + t)[:4000]) is None and told(t, np.cos(30 * t)) is None
 
 
 def test_the_most_work_of_forces_and_torques():

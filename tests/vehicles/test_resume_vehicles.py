@@ -11,8 +11,8 @@ from vitree.vehicles import RigidVehicle
 DT = 0.02
 CHOICES = [
     ("lie", {"map": "exp"}), ("lie", {"map": "cayley"}), ("lie", {"map": "dual-cayley"}),
-    ("lie", {"map": "trapezoidal"}), ("lie", {"alpha": 0.0}), ("rk2", {}), ("rk4", {}), ("implicit-rk2", {}),
-    ("lie-newmark", {}),
+    ("lie", {"map": "trapezoidal"}), ("lie", {"map": "second-kind"}), ("lie", {"alpha": 0.0}), ("rk2", {}),
+    ("rk4", {}), ("implicit-rk2", {}), ("lie-newmark", {}),
 ]  # fmt: skip
 
 

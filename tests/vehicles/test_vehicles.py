@@ -21,7 +21,7 @@ from vitree.lie import SE3
 from vitree.vehicles import RigidVehicle, helicopter
 
 STORED = json.loads((DATA / "vehicles.json").read_text())
-MAPS = ("exp", "cayley", "dual-cayley", "trapezoidal")
+MAPS = ("exp", "cayley", "dual-cayley", "trapezoidal", "second-kind")
 BASELINES = {"rk2": 2, "rk4": 4, "implicit-rk2": 2, "lie-newmark": 2}
 DRAG = np.diag([0.01, 0.01, 0.01, 0.1, 0.1, 0.2])
 NONE = (0.0, 0.0, 0.0)
@@ -108,7 +108,8 @@ def test_a_step_is_that_of_the_equations(name, alpha):
 def test_the_maps_are_those_of_the_group(name):
     """The oracle's products of matrices against the closed forms of vitree.lie."""
     group = SE3.maps[name]
-    for x in np.random.default_rng(13).normal(size=(10, 6)):
+    reach = 0.3 if name == "second-kind" else 1.0
+    for x in reach * np.random.default_rng(13).normal(size=(10, 6)):
         assert np.abs(group.tau(x) - ref.tau(name, x)).max() < 1e-13
         assert np.abs(group.dtau_inv(x) - ref.tangent_inverse(name, x)).max() < 1e-13
 
@@ -257,8 +258,8 @@ def test_steps_are_undone_by_steps_backwards(name):
     q, v = random_start(vehicle, rng)
     p, u = vehicle.generalized_momentum(q, v), rng.normal(size=3)
     for alpha in (0.5, 0.2):
-        there = one_step(lie_stepper(vehicle, 0.1, u, map=_vehicles.MAPS[name], alpha=alpha), q, p, 5)
-        back = one_step(lie_stepper(vehicle, -0.1, u, map=_vehicles.MAPS[name], alpha=1 - alpha), *there, 5)
+        there = one_step(lie_stepper(vehicle, 0.1, u, map=_vehicles.RIGID_MAPS[name], alpha=alpha), q, p, 5)
+        back = one_step(lie_stepper(vehicle, -0.1, u, map=_vehicles.RIGID_MAPS[name], alpha=1 - alpha), *there, 5)
         assert np.abs(vehicle.difference(q, back[0])).max() < 1e-12
         assert np.abs(back[1] - p).max() < 1e-12
 
@@ -277,7 +278,7 @@ def test_the_variational_maps_are_symplectic(name):
     vehicle = RigidVehicle(spd(rng, 3), spd(rng, 3, 3.0), mass=3.0)
     q, v = random_start(vehicle, rng)
     p = vehicle.generalized_momentum(q, v)
-    stepper = lie_stepper(vehicle, 0.2, map=_vehicles.MAPS[name])
+    stepper = lie_stepper(vehicle, 0.2, map=_vehicles.RIGID_MAPS[name])
     q2, p2 = one_step(stepper, q, p)
     e, columns = 1e-5, []
     for k in range(12):
@@ -489,6 +490,31 @@ def test_a_turn_beyond_the_maps_range_is_an_error():
         vt.simulate(vehicle, None, v, duration=3.0, dt=1.0)
     assert len(caught.value.trajectory) == 1 and caught.value.time == 0.0
     assert len(vt.simulate(vehicle, None, v, duration=3.0, dt=1.0, map="cayley")) == 4
+
+
+def test_the_second_angle_of_coordinates_of_the_second_kind_is_short_of_a_right_one():
+    """By half a step; any turn about the first and the last axis is none of its business."""
+    vehicle = RigidVehicle((1.0, 1.0, 1.0), 1.0, gravity=NONE)
+    for axis, rate in ((0, 6.0), (1, 3.0), (2, 6.0)):
+        v = np.zeros(6)
+        v[3 + axis] = rate
+        run = vt.simulate(vehicle, None, v, duration=3.0, dt=1.0, map="second-kind")
+        turned = ref.pose(run.q[-1])
+        assert np.abs(turned[:3, :3] - ref.tau("exp", 3.0 * ref.inner(v))[:3, :3]).max() < 1e-12
+    with pytest.raises(vt.ConvergenceError, match=r'second of three angles .* halve dt, or take map="exp"') as caught:
+        vt.simulate(vehicle, None, [0, 0, 0, 0.1, 3.2, 0.1], duration=3.0, dt=1.0, map="second-kind")
+    assert len(caught.value.trajectory) == 1 and caught.value.time == 0.0
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_newtons_method_has_the_slope_of_each_map(name):
+    """Corrections square the residual: a wrong entry of the Jacobian would make them many more."""
+    rng = np.random.default_rng(12)
+    for _ in range(20):
+        vehicle = random_vehicle(rng)
+        q, v = random_start(vehicle, rng, 1.5)
+        run = vt.simulate(vehicle, q, v, duration=0.3, dt=0.3, map=name, tolerance=1e-13)
+        assert run.iterations_total <= (12 if name == "second-kind" else 6), run.iterations_total
 
 
 def test_blow_up_and_no_convergence_are_errors():

@@ -5,6 +5,7 @@ import numpy as np
 from vitree._core import Stepper
 
 MAPS: dict[str, int]
+RIGID_MAPS: dict[str, int]
 STATUS: dict[str, int]
 
 class VehicleStepper(Stepper):

@@ -14,8 +14,9 @@ VEHICLES = ("boat", "car", "helicopter", "snakeboard")
 #: Methods of vehicles; ``vitree.METHODS`` has those of mechanisms.
 OF_VEHICLES = ("lie", "lie-implicit", "rk2", "implicit-rk2", "lie-newmark")
 METHOD_NAMES = (
-    "linear-time, midpoint, gauss, explicit-euler, semi-implicit-euler, implicit-euler, rk4, rk8, scipy-rk45, "
-    f"scipy-dop853, scipy-radau, scipy-bdf, scipy-lsoda; for vehicles {', '.join(OF_VEHICLES)}, rk4 and SciPy's"
+    "linear-time, midpoint, gauss, trapezoid, explicit-euler, semi-implicit-euler, implicit-euler, rk4, rk8, "
+    "scipy-rk45, scipy-dop853, scipy-radau, scipy-bdf, scipy-lsoda; "
+    f"for vehicles {', '.join(OF_VEHICLES)}, rk4 and SciPy's"
 )
 #: Pictures of runs, as ``vitree.plot.PLOTS`` has them.
 PLOTS = (

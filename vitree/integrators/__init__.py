@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vitree.integrators import explicit, gauss, implicit_euler, scipy_ode, variational
+from vitree.integrators import explicit, gauss, implicit_euler, scipy_ode, trapezoid, variational
 from vitree.integrators.base import Integrator
 from vitree.integrators.registered import Methods
 from vitree.model.system import METHODS_OF
@@ -11,6 +11,7 @@ _KINDS: tuple[type[Integrator], ...] = (
     variational.LinearTime,
     variational.Midpoint,
     gauss.Gauss,
+    trapezoid.Trapezoid,
     explicit.ExplicitEuler,
     explicit.SemiImplicitEuler,
     implicit_euler.ImplicitEuler,

@@ -16,6 +16,7 @@ from vitree import _core
 from vitree._core import scalar
 from vitree.arguments import Asked, as_numbers, entries, of_kind, plain_scalar, real, several, shown, told, whole
 from vitree.errors import CallableError, ConvergenceError, InputError, ModelError, UnknownNameError, VitreeError
+from vitree.integrators.composition import SHARES
 from vitree.mechanism.constraints import loses
 from vitree.mechanism.contacts import Contact
 from vitree.mechanism.loads import Wrench
@@ -229,6 +230,8 @@ class Integrator:
     order: int
     symplectic: bool = False
     conserves_momentum: ClassVar[bool] = False
+    #: whether a step of -dt takes a step of dt back: a :meth:`step` of second order then takes ``order=``
+    self_adjoint: ClassVar[bool] = False
     #: whether its steps estimate their error
     estimates: ClassVar[bool] = False
     #: whether a step has a polynomial that `keep_stages` can keep
@@ -244,6 +247,14 @@ class Integrator:
     #: whether the user's functions are asked once, at the predicted middle of a step
     asks_midway: ClassVar[bool] = False
 
+    #: corrections and residual of the last step, which a :meth:`step` may set for the records
+    iterations: int = 0
+    residual: float = 0.0
+    #: corrections of all steps so far, and the most of one
+    _corrections: tuple[int, int] = (0, 0)
+    #: a step as shares of it, one after the other
+    _shares: tuple[float, ...] = SHARES[2]
+
     model: Any
     _own_field: _core.Field | None = None
     #: whether torque or inputs change from outside between steps
@@ -256,6 +267,9 @@ class Integrator:
         if not 0 < real(dt) < np.inf:
             raise InputError("dt", dt, "must be a positive number of seconds, such as 1e-3")
         unknown = set(options) - set(self.options)
+        if "order" in options and self.has_own_step() and (self.self_adjoint or "order" in unknown):
+            self._shares = self._shares_of(options["order"])
+            unknown -= {"order"}
         if unknown:
             name = sorted(unknown)[0]
             raise UnknownNameError(f"option of the method {self.name}", name, self.options, argument=name)
@@ -293,6 +307,29 @@ class Integrator:
     def _prepare(self) -> None:
         """Check the options and make the stepper."""
 
+    @classmethod
+    def has_own_step(cls) -> bool:
+        """Return whether a :meth:`step` in Python is all that its runs consist of, and its state all that it keeps."""
+        base = Integrator
+        return cls.step is not base.step and (cls.start, cls.run, cls.keep) == (base.start, base.run, base.keep)
+
+    def _shares_of(self, order: object) -> tuple[float, ...]:
+        """Return the substeps of a composition of an ``order``, as shares of a step, and note the order."""
+        own = self.order
+        if real(order) == own:
+            return SHARES[2]
+        if not self.self_adjoint or own != 2:
+            raise InputError(
+                "order", order,
+                f"is not for the method {self.name}, of order {own}: compositions raise the order of self-adjoint "
+                "methods of order 2. If a step of -dt takes its step of dt back, let the class say so by "
+                "self_adjoint = True"
+            )
+        if real(order) not in SHARES:
+            raise InputError("order", order, f"must be one of {', '.join(map(str, SHARES))}", choices=SHARES)
+        self.order = int(real(order))
+        return SHARES[self.order]
+
     def step(self, t: float, q: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the state, q (nq,) [m or rad] and x (nv,), at t + ``dt`` from that at t."""
         raise NotImplementedError(f"the method {self.name} has no step(t, q, x)")
@@ -303,6 +340,11 @@ class Integrator:
         These are gravity, loads, torque, inputs, constraints and prescribed motion.
         """
         return self._accelerations_at(t, q, v)[0]
+
+    @classmethod
+    def adapts(cls, options: Mapping[str, object]) -> bool:
+        """Return whether the steps choose their own length, with these ``options``; :attr:`adaptive` is the same."""
+        return options.get("adapt") is not None and "adapt" in cls.options
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -378,7 +420,7 @@ class Integrator:
 
     def start(self, t: float, q: np.ndarray, x: np.ndarray) -> None:
         """Set the state, forgetting all history."""
-        self._t0, self._state, self._steps = t, (q.copy(), x.copy()), 0
+        self._t0, self._state, self._steps, self._corrections = t, (q.copy(), x.copy()), 0, (0, 0)
         self._field().begin_at(t)
 
     # ---- a run that is held ----------------------------------------------------------------------------
@@ -521,13 +563,30 @@ class Integrator:
             if self._steps % every == 0:
                 k = records.rows
                 records.t[k], (records.q[k], records.x[k]) = self._t0 + self._steps * self.dt, self._state
+                records.iterations[k], records.residual[k] = self.iterations, self.residual
                 records.rows += 1
             if progress is not None and (now - reported > CHUNK_SECONDS or done == steps):
                 progress(done, steps)
                 reported = now
 
     def _stepped(self, t: float, q: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the checked result of :meth:`step`, with the prescribed coordinates set to their motion."""
+        """Return the checked state a step on; compositions take it in substeps."""
+        whole_step, corrections, shares = self.dt, 0, self._shares
+        end = self._t0 + (self._steps + 1) * whole_step  # to the last bit, as records have it
+        try:
+            for k, share in enumerate(shares):
+                self.dt = share * whole_step
+                q, x = self._substep(t, q, x, end if k == len(shares) - 1 else t + self.dt)
+                t, corrections = t + self.dt, corrections + self.iterations
+        finally:
+            self.dt = whole_step
+        self.iterations = corrections
+        total, most = self._corrections
+        self._corrections = total + corrections, max(most, corrections)
+        return q, x
+
+    def _substep(self, t: float, q: np.ndarray, x: np.ndarray, end: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the checked result of :meth:`step`, with the prescribed coordinates set to their motion at its end."""
         model, what = self.model, f"the result of step() of the method {self.name}"
         try:
             found = self.step(t, q.copy(), x.copy())
@@ -549,7 +608,7 @@ class Integrator:
             )  # fmt: skip
         q, x = model.validate_configuration(q, f"q in {what}"), model.validate_velocity(x, f"x in {what}")
         if self.motion.names:
-            q[self.motion.iq], rate, _ = self.motion.at(t + self.dt)
+            q[self.motion.iq], rate, _ = self.motion.at(end)
             if not self.uses_momentum:
                 x[self.motion.iv] = rate
         return q, x
@@ -766,12 +825,12 @@ class Integrator:
     @property
     def total_iterations(self) -> int:
         """Corrections of all steps so far."""
-        return 0
+        return self._corrections[0]
 
     @property
     def most_iterations(self) -> int:
         """Most corrections that one step took."""
-        return 0
+        return self._corrections[1]
 
 
 def steps_of(steps: object, least: int = 1) -> int:

@@ -11,9 +11,9 @@ import numpy as np
 
 from vitree._core import stages
 from vitree.arguments import Keywords, real
-from vitree.errors import InputError, ModelError
+from vitree.errors import InputError
 from vitree.integrators.compiled import NOT_CONVERGED, CompiledIntegrator, reusable
-from vitree.integrators.options import solving, whole_from
+from vitree.integrators.options import require_no_constraints, solving, whole_from
 from vitree.model.dynamics import friction_rates
 from vitree.model.model import Model
 
@@ -156,7 +156,7 @@ class Gauss(CompiledIntegrator):
     }
 
     def _prepare(self) -> None:
-        self._require_free()
+        require_no_constraints(self.model, self.name)
         self.order = self.chosen.get("order", 8)
         if real(self.order) not in STAGES:
             raise InputError("order", self.order, f"must be one of {', '.join(map(str, STAGES))}", choices=STAGES)
@@ -189,15 +189,6 @@ class Gauss(CompiledIntegrator):
         rows = np.full((steps, self.model.nv, STAGES[self.order]), np.nan)
         self.stepper.keep_stages(rows)
         return rows
-
-    def _require_free(self) -> None:
-        """Raise a ModelError if the model has holonomic constraints."""
-        if self.model.constraints:
-            first, more = self.model.constraints[0].name, len(self.model.constraints) - 1
-            raise ModelError(
-                f'"{self.model.name}" has the {first}{f" and {more} more constraints" if more else ""}, and the method '
-                "gauss does not support constraints: use linear-time or midpoint, with order=4, 6 or 8 for small errors"
-            )
 
     @property
     def settings(self) -> Keywords:

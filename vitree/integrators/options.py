@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from vitree.arguments import real, whole
-from vitree.errors import InputError, UnknownNameError
+from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.model.model import Model
+from vitree.model.system import System
 
 #: The remedies of steps that fail.
 HALVE = "halve dt"
@@ -50,6 +51,16 @@ def whole_from(name: str, value: object, least: int, most: int) -> int:
         upto = f" from {least} to {most}" if most < 2**31 - 1 else f", at least {least}"
         raise InputError(name, value, f"must be a whole number{upto}")
     return number
+
+
+def require_no_constraints(model: System, method: str) -> None:
+    """Raise a ModelError if a model of a ``method`` without constraints has any."""
+    if model.constraints:
+        first, more = model.constraints[0].name, len(model.constraints) - 1
+        raise ModelError(
+            f'"{model.name}" has the {first}{f" and {more} more constraints" if more else ""}, and the method '
+            f"{method} does not support constraints: use linear-time or midpoint, with order=4, 6 or 8 for small errors"
+        )
 
 
 def alpha_of(chosen: Mapping[str, object]) -> float:

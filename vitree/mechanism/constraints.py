@@ -354,12 +354,15 @@ def joint_constraints(
 
     Parameters
     ----------
-    kind : {"fixed", "revolute", "prismatic", "cylindrical", "spherical", "planar", "free"}
-        6, 5, 5, 4, 3, 3 and no constraints.
+    kind : {"fixed", "revolute", "prismatic", "cylindrical", "universal", "spherical", "planar", "free"}
+        6, 5, 5, 4, 4, 3, 3 and no constraints. For a helical joint add a :class:`vitree.HelicalConstraint` to the
+        cylindrical ones.
     a, b : str
         Names of frames. They coincide where the coordinates of such a joint would be zero.
     axis : (3,) array
-        Direction of the joint, in both frames; of a planar one its normal.
+        Direction of the joint, in both frames; of a planar one its normal. A universal joint turns about the x of
+        ``a`` and then the y of ``b``, the axes that the shortest rotation of z to this direction makes of theirs, as
+        :func:`vitree.universal` does.
     label : str, optional
         What messages and plots call the constraints; what each holds stands behind it.
 
@@ -380,12 +383,17 @@ def joint_constraints(
         "revolute": [*across, *along, *tilt],
         "prismatic": [*across, *tilt, *spin],
         "cylindrical": [*across, *tilt],
+        "universal": [*across, *along, AxisConstraint(a, b, x, y, label=_labelled(label, x, y))],
         "spherical": [*across, *along],
         "planar": [*along, *tilt],
         "free": [],
     }
     if not isinstance(kind, str) or kind not in kinds:
-        raise ModelError(f'kind="{kind}" is not known; choose from ' + ", ".join(f'"{name}"' for name in kinds))
+        helical = kind == "helical"
+        raise ModelError(
+            f'kind="{kind}" is not known; choose from ' + ", ".join(f'"{name}"' for name in kinds)
+            + ('. A helical joint is "cylindrical" with a vitree.HelicalConstraint, which has its pitch' * helical)
+        )  # fmt: skip
     return kinds[kind]
 
 

@@ -15,6 +15,9 @@ NAN = math.nan
 #: A run has failed where a velocity is above FASTEST [m/s or rad/s]. It has failed above FAST, too, if its kinetic
 #: energy is ABSURD times that of another run of the same motion.
 FASTEST, FAST, ABSURD = 1e9, 1e3, 1e6
+#: Windows in which the band of an energy is looked at: how many there are, and how often the kinetic energy crosses its
+#: mean in each, at least. A band is between these shares of the values of a window.
+WINDOWS, CROSSINGS, OUTSIDE = (4, 20), 40, 0.05
 
 
 class Series(NamedTuple):
@@ -74,6 +77,47 @@ def sensible(run: Recording, most: float) -> int:
     speed = np.abs(run.v).max(axis=1, initial=0.0)
     sound &= (speed < FAST) | (speed < FASTEST) & (run.kinetic <= (most or np.inf))
     return len(run) if sound.all() else int(sound.argmin())
+
+
+class Drift(NamedTuple):
+    """How an energy leaves the band in which it oscillates."""
+
+    size: float  # between the bands of the two windows that are farthest apart [J]; positive: the later one is higher
+    band: float  # the width of a band, the median of all windows [J]
+
+
+def drift_beyond_band(kinetic: np.ndarray, energy: np.ndarray, climbs_only: bool = False) -> Drift | None:
+    """Return how far energies (n,) [J] move away from their band, for good or for a while.
+
+    The energy of a symplectic method oscillates with the motion. It comes back to its level in the same phases of each
+    oscillation, also where slow modulations change the amplitude. So the records are cut into windows of some ten
+    oscillations each, counted by crossings of the kinetic energy and its mean, and there is a drift where the bands of
+    two windows do not overlap.
+
+    Parameters
+    ----------
+    kinetic : (n,) array [J]
+    energy : (n,) array [J]
+        That should oscillate about a constant, or about what falls.
+    climbs_only : bool
+        Whether it may fall.
+
+    Returns
+    -------
+    Drift or None
+        None if there are too few oscillations to judge, or the bands overlap.
+    """
+    above = kinetic > kinetic.mean()
+    crossings = np.flatnonzero(above[1:] != above[:-1]) + 1
+    count = min(len(crossings) // CROSSINGS, WINDOWS[1])
+    if count < WINDOWS[0]:
+        return None
+    parts = np.split(energy, crossings[np.arange(1, count) * len(crossings) // count])
+    low, high = np.array([np.quantile(part, (OUTSIDE, 1.0 - OUTSIDE)) for part in parts]).T
+    up = float((low[1:] - np.minimum.accumulate(high)[:-1]).max())
+    down = 0.0 if climbs_only else float((np.maximum.accumulate(low)[:-1] - high[1:]).max())
+    size = up if up >= down else -down
+    return Drift(size, float(np.median(high - low))) if max(up, down) > 0.0 else None
 
 
 def momentum_departure(run: Recording, gravity: ArrayLike, total_mass: float) -> tuple[np.ndarray, np.ndarray]:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from vitree.arguments import Asked, JsonObject, Keywords, as_numbers, explain_calls_with, several, shown, whole
 from vitree.errors import ConvergenceError, InputError, UnknownNameError, VitreeError
-from vitree.integrators.base import Torque
+from vitree.integrators.base import Integrator, Torque
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.model import Model
 from vitree.model.system import System
@@ -527,7 +527,7 @@ def _require_records(duration: float, step: float, every: int) -> None:
         raise InputError("record_every", every, f"is more than the steps of dt={quoted(step)} s; lower it")
 
 
-def jobs_of(methods: object, known: Collection[str]) -> dict[str, Job]:
+def jobs_of(methods: object, known: Mapping[str, type[Integrator]]) -> dict[str, Job]:
     """Return label -> (method, options) of names, of pairs (name, options), or of a dict of them."""
     if isinstance(methods, str):
         methods = [methods]
@@ -549,8 +549,9 @@ def jobs_of(methods: object, known: Collection[str]) -> dict[str, Job]:
         _check_method(name, known, "methods")
         for key in sorted(options.keys() & _SAME - {"dt"}):
             raise InputError(key, options[key], f'is the same for all methods; take it out of "{name}"')
-        if options.get("adapt") is not None:
-            raise InputError(f'compare runs every method with the same equal steps; leave out adapt= for "{name}"')
+        if known[name].adapts(options):
+            what = f'adapt= for "{name}"' if "adapt" in options else f'"{name}"'
+            raise InputError(f"compare runs every method with the same equal steps; leave out {what}")
         if label is None:
             extra = ", ".join(f"{key}={text_of(value)}" for key, value in options.items())
             label = f"{name} ({extra})" if extra else name

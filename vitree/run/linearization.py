@@ -44,6 +44,7 @@ from vitree.model.user_inputs import resolve_inputs
 from vitree.results.contacts import ContactLog
 from vitree.results.recording import Recording
 from vitree.run.controller import parts_of, with_targets
+from vitree.run.step_differences import StepDifferences, has_differences
 
 #: Steps whose derivatives are in memory at one time, in sweeps.
 CHUNK = 256
@@ -299,7 +300,11 @@ def integrator_of(model: System, method: object, dt: float, options: Keywords, c
         raise InputError(f"{model.name!r} is a {type(model).__name__}; only steps of a Model have derivatives")
     kind = METHODS.get(method) if isinstance(method, str) else None
     if kind is None or not hasattr(kind, "reusable"):
-        raise InputError("method", method, "has no derivatives of its steps; take linear-time or midpoint")
+        raise InputError(
+            "method", method,
+            "has no derivatives of its steps; take linear-time or midpoint"
+            + (", or vitree.linearize and run.linearize, which take differences" if has_differences(method) else "")
+        )
     found = cast("Part", kind(model, dt, **options))
     require_slopes(found, composed)
     return found
@@ -307,6 +312,8 @@ def integrator_of(model: System, method: object, dt: float, options: Keywords, c
 
 def linearize_run(run: Recording, control: object = None) -> Linearization:
     """Return the derivatives of each step of a run; see :meth:`vitree.Trajectory.linearize`."""
+    if isinstance(run.system, Model) and has_differences(run.method):
+        return _by_differences(run, control)
     steps = StepsOf(run, control)
     most = CHUNK if steps.first[-1] > len(steps) else max(1, NUMBERS // (2 * steps.model.nv) ** 2)
     whole: list[np.ndarray] = []
@@ -318,6 +325,26 @@ def linearize_run(run: Recording, control: object = None) -> Linearization:
     blocks, pushes = Blocks(*whole[: len(Blocks._fields)]), Derivatives(*whole[len(Blocks._fields) :])
     ends, course = steps.ends, Course(run.method, steps.options, steps.rows, steps.pieces, steps.first)
     return Linearization(steps.model, run.dt, ends.q, ends.p, ends.q2, ends.p2, *blocks, pushes, course)
+
+
+def _by_differences(run: Recording, control: object) -> Linearization:
+    """Return the derivatives of each step of a run by a method in Python."""
+    model, steps = cast("Model", run.system), require_each_step(run)
+    found = StepDifferences(run, control, _inputs_of(model, control, steps))
+    A, by_torque, by_inputs = (np.array(rows) for rows in zip(*(found.blocks(k) for k in range(steps)), strict=True))
+    none = np.zeros((steps, 2 * model.nv, 0))
+    impulses = Derivatives(*(np.zeros((steps, 0, x.shape[2])) for x in (A, by_torque, by_inputs, none)))
+    ends = run.q[:-1], run.p[:-1], run.q[1:], run.p[1:]
+    return Linearization(model, run.dt, *ends, A, by_torque, by_inputs, none, impulses)
+
+
+def require_each_step(run: Recording) -> int:
+    """Return the number of steps; raise an InputError if they are not equal, or not all recorded."""
+    if run.settings.get("record_every", 1) != 1 or run.settings.get("dt_range") or len(run) != run.steps + 1:
+        raise InputError("linearize takes a run of equal steps that records each of them; simulate with record_every=1")
+    if len(run) < 2:
+        raise InputError("the run has no steps; resume it before it is linearized")
+    return len(run) - 1
 
 
 class StepsOf:
@@ -346,18 +373,12 @@ class StepsOf:
         chosen = {name: settings.get(name) for name in ("order", "kinetic", "alpha", "adapt", "springs")}
         self.options = {k: v for k, v in chosen.items() if v is not None}
         self.integrator = integrator_of(run.system, run.method, run.dt, self.options, composed=True)
-        if run.settings.get("record_every", 1) != 1 or run.settings.get("dt_range") or len(run) != run.steps + 1:
-            raise InputError(
-                "linearize takes a run of equal steps that records each of them; simulate with record_every=1"
-            )
         self.model: Model = self.integrator.model
-        u = _inputs_of(self.model, control, len(run) - 1)
+        u = _inputs_of(self.model, control, require_each_step(run))
         rows = run.q[:-1], run.q[1:], run.p[:-1], run.p[1:], u, run.t[:-1]
         self.ends = Rows(*(np.ascontiguousarray(x) for x in rows))
         log = run.contacts
         self.touched = [] if log is None else touched_in(log, self.model, run.dt, len(run) - 1)
-        if not len(self.ends.q):
-            raise InputError("the run has no steps; resume it before it is linearized")
         self.tolerance = float(settings.get("tolerance", self.integrator.settings["tolerance"]))
         self._parts: dict[int, list[Part]] = {}
         #: what the step after a node adds to the costate of the node before, through its slips

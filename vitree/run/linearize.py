@@ -14,6 +14,7 @@ from vitree.model.model import Model
 from vitree.run.controller import Control, Controller, parts_of
 from vitree.run.linearization import Linearization, integrator_of, linearize_run
 from vitree.run.simulate import simulate
+from vitree.run.step_differences import has_differences, require_differences
 from vitree.run.trajectory import Trajectory
 
 #: How far a step may lead from a state of rest [m or rad].
@@ -42,7 +43,9 @@ def linearize(
     p0 : (nv,) array, optional [kg m/s or kg m^2/s]
         The momentum there, instead.
     dt : float [s]
-    method : {"linear-time", "midpoint"}
+    method : {"linear-time", "midpoint"}, or the name of a method in Python
+        Of a method in Python whose runs consist of its ``step`` alone the derivatives are central differences of order
+        6. Constraints, prescribed coordinates and contacts are not linearized there.
     control : (nv,) array, or Control, optional
         Joint forces [N or N m], or a :class:`vitree.Control` whose torque (nv,), inputs (nu,) and targets (n,), or
         mappings of numbers, are those of one step; prescribed coordinates have two values, at the start and at the end.
@@ -71,11 +74,16 @@ def linearize(
     for name in ("torque", "inputs", "targets"):
         if callable(parts[name]) or isinstance(parts[name], Controller):
             raise InputError(name, parts[name], "must be numbers for one step, not a callable")
-    integrator_of(model, method, dt, options, composed=True)
+    accurate = {"tolerance": 1e-12}
+    if has_differences(method) and isinstance(model, Model):
+        require_differences(model, method)
+        accurate = {name: x for name, x in accurate.items() if name in model.methods[method].options}
+    else:
+        integrator_of(model, method, dt, options, composed=True)
 
     def step(q: ArrayLike | None, v: ArrayLike | None, p: ArrayLike | None) -> Trajectory:
         return simulate(model, q, v, p0=p, duration=dt, dt=dt, method=method, control=control,
-                        **{"tolerance": 1e-12, **options})  # fmt: skip
+                        **{**accurate, **options})  # fmt: skip
 
     run = step(q0, v0, p0)
     if p0 is None and _rests(model, run):

@@ -34,6 +34,7 @@ from vitree.run.arguments import Schedule
 from vitree.run.monitors import Monitors
 from vitree.run.trajectory import (
     Trajectory,
+    drift_warnings,
     energy_warnings,
     growth_warnings,
     halving_warnings,
@@ -277,7 +278,7 @@ class Outcome:
         self.system: System = integrator.model
         self.records, self._watched, self._keeps_energy = records, watched, keeps_energy
         self._of_steps, self._drivers = (schedule, every, more), Drivers.of(integrator)
-        self._mended = list(integrator.mended)
+        self._mended, self._symplectic = list(integrator.mended), integrator.symplectic
         self._energies: np.ndarray | None = None
         self._v: np.ndarray | None = records.x
         longest = schedule.dt if schedule.spans is None else float(schedule.spans.max())
@@ -469,10 +470,17 @@ class Outcome:
     def _energy_warnings(self) -> list[str]:
         weight = self.system.total_mass * math.hypot(*self.system.gravity)
         if self._keeps_energy and self.system.is_conservative:
-            return energy_warnings(self.energies, self._has_stiff_springs, weight)
+            raises_order = (self._by or self._facts).settings.get("order") == 2
+            return energy_warnings(self.energies, self._has_stiff_springs, weight) or (
+                drift_warnings(self.energies, None, weight, raises_order) if self._symplectic else []
+            )
         work = most_work(self.system, self._drivers, self.t, self.q, self.v, self._of_steps[1])
+        if work is None:
+            return []
         touches = isinstance(self.system, Model) and self.system.has_contact
-        return [] if work is None else growth_warnings(self.energies, work, touches, weight)
+        return growth_warnings(self.energies, work, touches, weight) or (
+            drift_warnings(self.energies, work, weight) if self._symplectic and not touches else []
+        )
 
     def _instead(self) -> str:
         """Return the method that solves for what is too stiff for one that does not, for a text."""

@@ -120,9 +120,10 @@ def rollout(
         duration=duration, dt=dt, method=method, t0=t0, options=options, **parts, wrenches=wrenches,
     ))  # fmt: skip
     require_cut(model, given.effort_limits, driving["torque"])
-    if given.options.get("adapt") is not None:
+    if kind.adapts(given.options):
+        named = "adapt" if "adapt" in given.options else "method"
         raise InputError(
-            "adapt", given.options["adapt"],
+            named, given.options.get("adapt", kind.name),
             "is not for a rollout, whose instances take the same steps; simulate each of them"
         )
     schedule = Schedule.of(given, False)

@@ -251,11 +251,11 @@ class _Search:
     """
 
     def __init__(self, model: System, kind: type[Integrator], given: RunArguments, run: Run):
-        adapts = given.options.get("adapt") is not None
+        adapts = kind.adapts(given.options)
         if adapts or "rtol" in kind.options:
             raise InputError(
                 f"{_AUTO} is for steps of equal length: "
-                + ("adapt=" if adapts else f"the method {kind.name}")
+                + ("adapt=" if "adapt" in given.options else f"the method {kind.name}")
                 + " chooses its own; give dt as a number"
                 + ("" if adapts else ", and the accuracy by rtol=")
             )  # fmt: skip
@@ -593,7 +593,7 @@ def _run(
     if given.resume is not None:
         given = as_before(model, given)
         kind = model.methods[str(given.method)]
-    schedule = Schedule.of(given, given.options.get("adapt") is not None and "adapt" in kind.options)
+    schedule = Schedule.of(given, kind.adapts(given.options))
     shortest = schedule.dt if schedule.spans is None else float(schedule.spans.min())
     require_times(given.t0, given.t0 + schedule.duration, shortest)
     require_room(model, given, schedule)

@@ -234,8 +234,7 @@ class Simulation:
         if resume is not None:
             given = as_before(full, given)
             kind = full.methods[str(given.method)]
-        adaptive = given.options.get("adapt") is not None and "adapt" in kind.options
-        self._schedule = schedule = Schedule.one(given.dt, adaptive)
+        self._schedule = schedule = Schedule.one(given.dt, kind.adapts(given.options))
         require_times(given.t0, given.t0, schedule.dt)
         self._every = _every(record_every)
         if given.effort_limits:

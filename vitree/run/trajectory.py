@@ -26,6 +26,7 @@ from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.results import export, mcap
 from vitree.results.recording import Recording
+from vitree.results.series import drift_beyond_band
 from vitree.spatial.rotations import turn_z_to
 
 if TYPE_CHECKING:
@@ -80,6 +81,8 @@ NEGLIGIBLE = 1e-9
 CHUNK = 500
 #: Share of the largest kinetic energy by which no sound run of a conservative system changes its energy.
 EXPLODED = 0.5
+#: Share of the largest kinetic energy up to which a drift of the energy beyond its band is not told.
+DRIFT = 0.03
 #: What rounding moves bodies by that are at rest, at most [m].
 PICOMETRE = 1e-12
 #: Below this share of the largest multiplier and of the momentum over dt, and this many times the residual over dt, a
@@ -188,6 +191,42 @@ def growth_warnings(energies: np.ndarray, work: np.ndarray, strikes: bool, weigh
         f"The energy grows by {growth:.3g} J more than the work done on the system; the largest kinetic energy is "
         f"{kinetic.max():.3g} J. The steps are too long for the motion, its damping or its drives. Use a "
         "smaller dt" + OR_IMPLICIT
+    ]
+
+
+def drift_warnings(energies: np.ndarray, work: np.ndarray | None, weight: float = 0.0,
+                   raises_order: bool = False) -> list[str]:  # fmt: skip
+    """Say that the energy of a symplectic method leaves the band in which it oscillates, in a run of many oscillations.
+
+    Parameters
+    ----------
+    energies : (n, ...) array [J]
+        At the records: kinetic, then potential.
+    work : (n,) array or None [J]
+        What drives and torques have given up to each record, at most; None if the energy is conserved.
+    weight : float [N]
+        Of all bodies, as for :func:`growth_warnings`.
+    raises_order : bool
+        Whether the method has an option ``order`` above that of the run.
+    """
+    kinetic, total = energies[:, 0], energies[:, 0] + energies[:, 1] - (0.0 if work is None else work)
+    sound = np.isfinite(total)
+    kinetic, total = kinetic[sound], total[sound]
+    least = DRIFT * max(kinetic.max(initial=0.0), 0.0 if work is None else np.abs(work[sound]).max(initial=0.0))
+    least = max(least, 1e-9 * np.abs(energies[sound, 1]).max(initial=0.0) + PICOMETRE * weight)
+    if not len(total) or np.ptp(total) <= least:
+        return []
+    drift = drift_beyond_band(kinetic, total, climbs_only=work is not None)
+    if drift is None or abs(drift.size) <= max(least, drift.band):
+        return []
+    size, way = abs(drift.size), "climbs" if drift.size > 0 else "sinks"
+    return [
+        ("The energy " if work is None else "The energy less the work done on the system ")
+        + f"{way} by {size:.3g} J, {100.0 * size / kinetic.max():.2g} % of the largest kinetic energy, beyond the band "
+        f"of {drift.band:.2g} J in which it oscillates"
+        + (", though nothing drives or damps the motion. " if work is None else ". ")
+        + "The steps are too long for the fastest parts of the motion: use a smaller dt"
+        + (", or order=4." if raises_order else ".")
     ]
 
 

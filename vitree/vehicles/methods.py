@@ -129,7 +129,9 @@ class RigidLie(VehicleIntegrator):
 
     References
     ----------
-    Kobilarov, Crane & Desbrun 2009, eqs. 9-14, with the C of the Cayley map; Bou-Rabee & Marsden 2009.
+    Kobilarov, Crane & Desbrun 2009, eqs. 9-14, with the C of the Cayley map; Bou-Rabee & Marsden 2009. For
+    ``map="second-kind"``, canonical coordinates of the second kind, Crouch & Grossman 1993: the map is not its own
+    adjoint, with which it takes turns, since by itself the method is of first order.
     """
 
     name = "lie"
@@ -140,18 +142,27 @@ class RigidLie(VehicleIntegrator):
     remedy = SOLVE_LONGER
     options: ClassVar[Mapping[str, str]] = {
         "map": "exp (default), cayley (of the 4x4 matrices), dual-cayley (of the adjoint, 6x6), or trapezoidal "
-        "(dual-cayley with C = 1 - ad/2: a free body keeps its energy, too, but the method is not symplectic)",
+        "(dual-cayley with C = 1 - ad/2: a free body keeps its energy, too, but the method is not symplectic), or "
+        "second-kind (a product of exponentials, and the same in the other order: half a step by each)",
         "alpha": "share of the force at a step's end (default 0.5)",
         **_SOLVING,
     }
 
     def _prepare(self) -> None:
-        name = one_of("map", self.chosen.get("map", "exp"), MAPS)
+        name = one_of("map", self.chosen.get("map", "exp"), _vehicles.RIGID_MAPS)
         self.symplectic = name != "trapezoidal"
         if name == "exp":
             less = ", whose solution turns by less than half a turn at any step"
             self.remedy = f'{HALVE}, or take map="cayley"{less}'
-        self.stepper = self._stepper("lie", map=MAPS[name], alpha=self._alpha(), **self._solving())
+        elif name == "second-kind":
+            self.remedy = f'{HALVE}, or take map="exp"'
+        chosen = _vehicles.RIGID_MAPS[name]
+        self.stepper = self._stepper("lie", map=chosen, alpha=self._alpha(), **self._solving())
+
+    def _reason(self, status: int) -> str:
+        if status == TURNED_TOO_FAR and self.chosen.get("map") == "second-kind":
+            return "the second of three angles reaches a right angle within half a step, where this map is singular"
+        return super()._reason(status)
 
     @property
     def settings(self) -> Keywords:

@@ -11,8 +11,8 @@ centimetres, and loses a joule in the first second. The mechanism is read from c
 
 Beyond the paper's 120 s the energy of the midpoint integrator at this step is not bounded: it climbs in stairs, by
 some joules in 1200 s, in the passages where the motion is fastest. At half the step, or by a composition of order 4,
-it stays. The third panel and the second table show this. (The motion is chaotic: how high the stairs are depends on
-rounding.)
+it stays. The third panel and the second table show this, and the run's warnings say it. (The motion is chaotic: how
+high the stairs are depends on rounding.)
 """
 
 import sys
@@ -81,7 +81,7 @@ def long_runs(model, q0, duration: float, dt: float, axes) -> list[float]:
         f"midpoint, dt = {dt / 2} s": {"dt": dt / 2},
         f"midpoint, order 4, dt = {dt} s": {"dt": dt, "order": 4},
     }
-    rows, largest = [], []
+    rows, largest, told = [], [], []
     for style, (name, options) in zip(common.LINES, runs.items(), strict=False):
         every = round(dt / options["dt"])
         run = vt.simulate(model, q0, duration=duration, method="midpoint", record_every=every, **options)
@@ -90,8 +90,10 @@ def long_runs(model, q0, duration: float, dt: float, axes) -> list[float]:
         means = [block.mean() for block in np.array_split(change, 6)]
         rows.append([name, *(f"{mean:+.3f}" for mean in means), f"{change.min():+.3f}", f"{change.max():+.3f}"])
         common.band(axes, run.t, change, label=name, **style)
+        told += [f"{name}: {text}" for text in run.warnings]
     print(f"\nthe same over {duration:g} s: change of energy [J], means of six blocks")
     common.table(["method", *range(1, 7), "least", "greatest"], rows)
+    print(*told, sep="\n")
     axes.set(ylabel="change of energy [J]", xlabel="time [s]")
     axes.legend(fontsize="small")
     return largest

@@ -6,23 +6,55 @@ cdef enum:
     CAYLEY = 1
     DUAL_CAYLEY = 2
     TRAPEZOIDAL = 3
+    SECOND = 4          # tau(x) = exp(x_1 e_1) .. exp(x_6 e_6), coordinates of the second kind
+    SECOND_BACK = 5     # its adjoint, tau(-x)^-1: the same factors in the other order
 
 #: Maps tau from twists to displacements; "trapezoidal" is the dual Cayley map with C cut to 1 - ad/2.
 MAPS = {"exp": EXP, "cayley": CAYLEY, "dual-cayley": DUAL_CAYLEY, "trapezoidal": TRAPEZOIDAL}
+#: Those of steps of rigid bodies.
+RIGID_MAPS = {**MAPS, "second-kind": SECOND}
 
 #: Largest rotation of a step by the exponential map that the logarithm inverts [rad], and the one to which trials are
 #: cut.
 cdef double TURN = 3.141592653589793
 cdef double CUT = 3.0
+#: The same of the second angle of coordinates of the second kind.
+cdef double QUARTER = 1.5707963267948966
+cdef double CUT_QUARTER = 1.5
 
 
 # ---- maps from twists to displacements -----------------------------------------------------------
+
+cdef inline bint of_second_kind(int map) noexcept nogil:
+    return map == SECOND or map == SECOND_BACK
+
+
+cdef inline Quat turn_about(int k, double angle) noexcept nogil:
+    cdef Vec3 w = zero3()
+    if k == 0:
+        w.x = angle
+    elif k == 1:
+        w.y = angle
+    else:
+        w.z = angle
+    return exp_quat(w)
+
 
 cdef inline void displacement(int map, Six x, Quat* turn, Vec3* p) noexcept nogil:
     # tau(x) (eqs. 11-13; the Cayley map is that of 4x4 matrices, which is not the B of eq. 13)
     cdef double s, k
     if map == EXP:
         exp_se3(x.a, x.b, turn, p)
+        return
+    if map == SECOND:
+        # R = Rx Ry Rz, p = R v
+        turn[0] = quat_mul(turn_about(0, x.a.x), quat_mul(turn_about(1, x.a.y), turn_about(2, x.a.z)))
+        p[0] = mul(quat_matrix(turn[0]), x.b)
+        return
+    if map == SECOND_BACK:
+        # R = Rz Ry Rx, p = v
+        turn[0] = quat_mul(turn_about(2, x.a.z), quat_mul(turn_about(1, x.a.y), turn_about(0, x.a.x)))
+        p[0] = x.b
         return
     s = dot(x.a, x.a)
     turn[0] = quat_normalised(quat(scale(0.5, x.a), 1.0))
@@ -38,10 +70,45 @@ cdef inline Six transport(Quat turn, Vec3 p, Six F) noexcept nogil:
     return six(tmul(R, sub(F.a, cross(p, F.b))), tmul(R, F.b))
 
 
+cdef struct Second:             # of coordinates of the second kind at x: sines and cosines, and C's blocks
+    double s1, c1
+    double s2, c2
+    double s3, c3
+    Mat3 turned                 # J^-T, J the tangent of the rotation
+
+
+cdef inline Mat3 rows_of(Vec3 x, Vec3 y, Vec3 z) noexcept nogil:
+    return transpose(mat3(x, y, z))
+
+
+cdef inline Second second_at(int map, Six x) noexcept nogil:
+    cdef Second r
+    vt_sincos(x.a.x, &r.s1, &r.c1)
+    vt_sincos(x.a.y, &r.s2, &r.c2)
+    vt_sincos(x.a.z, &r.s3, &r.c3)
+    cdef double t = r.s2 / r.c2, e = 1.0 / r.c2
+    if map == SECOND:
+        # J = (e_1, X e_2, X Y e_3), X and Y the first two rotations
+        r.turned = rows_of(vec3(1.0, 0.0, 0.0), vec3(r.s1 * t, r.c1, -r.s1 * e), vec3(-r.c1 * t, r.s1, r.c1 * e))
+    else:
+        # J = (Z Y e_1, Z e_2, e_3), Z the last rotation
+        r.turned = rows_of(vec3(r.c3 * e, -r.s3, r.c3 * t), vec3(r.s3 * e, r.c3, r.s3 * t), vec3(0.0, 0.0, 1.0))
+    return r
+
+
 cdef inline Six pull(int map, Six x, Six p) noexcept nogil:
     # C(x)^T p, C(x) the inverse of tau's right-trivialised tangent
     cdef Six r
     cdef Vec3 s
+    cdef Quat turn
+    if of_second_kind(map):
+        r.a = mul(second_at(map, x).turned, p.a)
+        if map == SECOND:
+            displacement(map, x, &turn, &s)
+            r.b = mul(quat_matrix(turn), p.b)
+        else:
+            r.a, r.b = add(r.a, cross(x.b, p.b)), p.b
+        return r
     if map == EXP:
         # dlog_x^T by the blocks of dlog_-x
         dlog_se3(neg(x.a), neg(x.b), p.b, p.a, &r.b, &r.a)
@@ -64,12 +131,39 @@ cdef inline Mat3 cayley_pull(Vec3 w) noexcept nogil:
     return plus_diagonal(hat(scale(0.5, w)), 1.0)
 
 
+cdef void second_slope(int map, Six x, Six p, Mat3* aa, Mat3* ab, Mat3* bb, Blocks* D) noexcept nogil:
+    # C(x)^T by blocks, its lower left block is zero, and the derivative of C(x)^T p by x
+    cdef Second r = second_at(map, x)
+    cdef Vec3 y = mul(r.turned, p.a), bend, moved
+    cdef double k
+    cdef Quat turn
+    aa[0] = r.turned
+    D.ab = D.ba = D.bb = zero33()
+    if map == SECOND:
+        k = (p.a.z * r.s2 - p.a.x) / (r.c2 * r.c2)
+        # y turns with the first angle; its axes do with the second
+        D.aa = mat3(vec3(0.0, -y.z, y.y), vec3(0.0, -k * r.s1, k * r.c1), zero3())
+        displacement(map, x, &turn, &bend)
+        ab[0], bb[0] = zero33(), quat_matrix(turn)
+        moved = mul(bb[0], p.b)
+        # R f turns by J
+        D.ba = scaled(-1.0, mul3(hat(moved), mat3(vec3(1.0, 0.0, 0.0), vec3(0.0, r.c1, r.s1),
+                                                   vec3(r.s2, -r.s1 * r.c2, r.c1 * r.c2))))
+    else:
+        k = (p.a.x * r.s2 + p.a.z) / (r.c2 * r.c2)
+        D.aa = mat3(zero3(), vec3(k * r.c3, k * r.s3, 0.0), vec3(-y.y, y.x, 0.0))
+        ab[0], bb[0] = hat(x.b), plus_diagonal(zero33(), 1.0)
+        D.ab = hat(scale(-1.0, p.b))
+
+
 cdef void pull_slope(int map, Six x, Six p, Sym3 J, Sym3 M, double h, Blocks* A) noexcept nogil:
     # A = C(x)^T I + h D, D the derivative of C(x)^T p by x
     cdef AdMatrix C
     cdef WrenchSlope D
     cdef Mat3 half = cayley_pull(x.a), aa, ab, bb
-    if map == EXP:
+    if of_second_kind(map):
+        second_slope(map, x, p, &aa, &ab, &bb, A)
+    elif map == EXP:
         C = dlog_matrix(x.a, x.b)
         D = ddlog_pull(x.a, x.b, p.a, p.b)
         aa = bb = transpose(C.d)
@@ -266,6 +360,11 @@ cdef int rigid_direction(VehicleStepper self, bint factor) noexcept nogil:
         turn = fabs(self.lane.now.h) * vt_sqrt(dot(to.a, to.a))
         if turn > TURN:
             to.a, b.cut = scale(CUT / turn, to.a), True
+    elif of_second_kind(b.map):
+        # nor reach the singular angle
+        turn = fabs(self.lane.now.h * to.a.y)
+        if turn > CUT_QUARTER:
+            to.a, b.cut = scale(CUT_QUARTER / turn, to.a), True
     store6(x.d, axpy6(-1.0, to, xi))
     return OK
 
@@ -281,6 +380,8 @@ cdef int rigid_solve(VehicleStepper self, Six* xi) noexcept nogil:
     xi[0] = load6(self.newton.z)
     turn = scale6(self.lane.now.h, xi[0])
     if status == NOT_CONVERGED and b.cut or status == OK and b.map == EXP and not dot(turn.a, turn.a) < TURN * TURN:
+        return TURNED_TOO_FAR
+    if status == OK and of_second_kind(b.map) and not fabs(turn.a.y) < QUARTER:
         return TURNED_TOO_FAR
     return status
 
@@ -357,6 +458,36 @@ cdef int lie_predict_middle(VehicleStepper self, Vec3 x, Mat3 R, Six xi) noexcep
 
 cdef int lie_step(VehicleStepper self) noexcept nogil:
     cdef Balance* b = &self.balance
+    cdef double t = self.lane.clock.t, h = self.lane.now.h
+    cdef double q[7]
+    cdef double x[6]
+    cdef double error
+    cdef int status, passes
+    if self.shared.schedule.calls_user:
+        balance_at(self, t, self.lane.state.q)
+        if lie_predict_middle(self, b.x, b.R, self.body.velocity(load6(self.lane.state.x))) != OK:
+            return CALLBACK_FAILED
+    if self.lie.map != SECOND:
+        return lie_substep(self, t, self.lane.state.q, load6(self.lane.state.x), self.lie.map)
+    # tau is not its own adjoint: half a step by each, which together are symmetric
+    self.lane.now.h = 0.5 * h
+    status = lie_substep(self, t, self.lane.state.q, load6(self.lane.state.x), SECOND)
+    if status == OK:
+        memcpy(q, self.lane.state.q2, 7 * sizeof(double))
+        memcpy(x, self.lane.state.x2, 6 * sizeof(double))
+        error, passes = self.lane.now.error, self.lane.now.iterations
+        status = lie_substep(self, t + 0.5 * h, q, load6(x), SECOND_BACK)
+        self.lane.now.error, self.lane.now.iterations = vt_max_nan(error, self.lane.now.error), (
+            self.lane.now.iterations + passes)
+    self.lane.now.h = h
+    if status != OK:
+        self.lie.past.placed = False  # it may be that of the middle
+    return status
+
+
+cdef int lie_substep(VehicleStepper self, double t, const double* q, Six mu, int map) noexcept nogil:
+    # from q and the momentum mu, by a map
+    cdef Balance* b = &self.balance
     cdef Past* past = self.lie.past
     cdef double h = self.lane.now.h
     cdef Six node, xi
@@ -364,16 +495,15 @@ cdef int lie_step(VehicleStepper self) noexcept nogil:
     cdef Vec3 p
     cdef int status
     # the kick at the start: C(h xi)^T I xi = mu_1 + (1 - alpha) h F(g_1, xi)
-    balance_at(self, self.lane.clock.t, self.lane.state.q)
-    b.map, b.k, b.p = self.lie.map, (1.0 - self.alpha) * h, load6(self.lane.state.x)
+    balance_at(self, t, q)
+    b.map, b.k, b.p = map, (1.0 - self.alpha) * h, mu
     node = self.body.velocity(b.p)
-    if self.shared.schedule.calls_user and lie_predict_middle(self, b.x, b.R, node) != OK:
-        return CALLBACK_FAILED
     if not past.placed:
         self.body.act(b.t, b.x, b.R, &past.here, &past.here_slope)
     b.F0, b.S0 = past.here, past.here_slope
     rigid_drive(self, &b.F0)
-    status = rigid_solve(self, &xi) if lie_extrapolate(self, &xi) else NOT_CONVERGED
+    # coordinates of the second kind differ from half to half
+    status = rigid_solve(self, &xi) if not of_second_kind(map) and lie_extrapolate(self, &xi) else NOT_CONVERGED
     if status != OK and status != CALLBACK_FAILED:
         # from the dynamics at the start of the step
         status = rigid_wrench(self, b.t, b.x, b.R, node, &b.F0, &b.S0, &b.F, NULL)
@@ -383,10 +513,11 @@ cdef int lie_step(VehicleStepper self) noexcept nogil:
         status = rigid_solve(self, &xi)
     if status != OK:
         return status
-    lie_learn(self, xi)
+    if not of_second_kind(map):
+        lie_learn(self, xi)
     # g_2 = g_1 tau(h xi). C(-h xi) = C(h xi) Ad_tau: the residual of the solver is carried into the momentum
-    displacement(self.lie.map, scale6(h, xi), &turn, &p)
-    move(self.lane.state.q, turn, p, self.lane.state.q2)
+    displacement(map, scale6(h, xi), &turn, &p)
+    move(q, turn, p, self.lane.state.q2)
     return lie_kick(self, b.t + h, xi, transport(turn, p, axpy6(b.k, b.F, b.p)))
 
 
