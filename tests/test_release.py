@@ -1,4 +1,4 @@
-"""tools/set_version.py: a release, and the version after it, differ from what there is by their lines alone."""
+"""Releases: a version is set by its lines alone, and the tests that packages run are there."""
 
 from __future__ import annotations
 
@@ -46,3 +46,11 @@ def test_a_file_without_its_line_is_named():
     texts = {path: "nothing\n" for path in PATHS}
     with pytest.raises(SystemExit, match=re.escape("vitree/version.py has 0 lines")):
         versioned(texts, "1.0.0", "2030-01-31")
+
+
+def test_the_tests_of_the_wheels_are_there():
+    """Those that `[tool.cibuildwheel]` and tools/test_aarch64.sh run."""
+    content = (ROOT / "pyproject.toml").read_text(), (ROOT / "tools" / "test_aarch64.sh").read_text()
+    named = [set(re.findall(r"tests/[\w/]+\.py", text)) for text in content]
+    assert all(len(each) > 5 for each in named)
+    assert [path for path in set.union(*named) if not (ROOT / path).exists()] == []
