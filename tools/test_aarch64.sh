@@ -5,11 +5,12 @@
 #     tools/test_aarch64.sh dist -m "not slow" tests/_core         # more arguments are pytest's
 #     tools/test_aarch64.sh dist/vitree-*-linux_aarch64.whl        # the tests alone
 #
-# It needs gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user-static of Debian, and a PYTHON of the version of
-# Debian's python3, with pip and the packages of tools/build_constraints.txt. Debian's Python for arm64 is unpacked in a
-# folder (AARCH64, build/aarch64 if it is not given), and nothing of the system changes. The wheel is for the C library of
-# Debian's compiler; those of a release are made by the workflow. Tests that start programs fail there, since qemu does not
-# run what a program starts.
+# Runs are compared, to the last bit, with those of PYTHON's own vitree, if it has one. The script needs
+# gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user-static of Debian, and a PYTHON of the version of Debian's
+# python3, with pip and the packages of tools/build_constraints.txt. Debian's Python for arm64 is unpacked in a folder
+# (AARCH64, build/aarch64 if it is not given), and nothing of the system changes. The wheel is for the C library of Debian's
+# compiler; those of a release are made by the workflow. Tests that start programs fail there, since qemu does not run what
+# a program starts.
 set -euo pipefail
 if [ $# = 0 ]; then
     sed -n '2,13s/^# \{0,1\}//p' "$0" >&2
@@ -100,4 +101,21 @@ emulated() {
         qemu-aarch64-static -L "$system" "$system/usr/bin/python$version" -S "$@"
 }
 emulated -c "import platform, vitree; print('vitree', vitree.__version__, 'on', platform.machine(), 'with', vitree.cpu_width(), 'lanes')"
+
+# runs in flight and in contact have the same bits as by the vitree of PYTHON, where that has one
+bits="
+import hashlib, vitree as vt
+ground = vt.Ground(friction=0.7)
+for method, options, more in (
+    ('linear-time', {}, {}), ('linear-time', {'order': 4}, {}), ('midpoint', {}, {}), ('gauss', {}, {}), ('rk4', {}, {}),
+    ('linear-time', {}, {'ground': ground}),
+):
+    model = vt.load_urdf(vt.find_robot('human'), base='free', **more)
+    q = vt.place_on_ground(model, model.neutral()) if more else model.neutral()
+    run = vt.simulate(model, q, duration=0.05, dt=1e-3, method=method, control=[0.1] * model.nv, **options)
+    print(method, options, len(run.contacts or ()), hashlib.sha256(run.q.tobytes() + run.p.tobytes()).hexdigest())
+"
+if "$python" -c "import vitree" 2> /dev/null; then
+    diff <("$python" -c "$bits") <(emulated -c "$bits") && echo "the bits are those of this machine"
+fi
 emulated -m pytest -p no:cacheprovider "$@"
