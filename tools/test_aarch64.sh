@@ -94,7 +94,8 @@ cd "$work/suite"
 if [ $# = 0 ]; then
     set -- -m "not slow" tests/_core/test_core.py tests/_core/test_directions.py tests/_core/test_next_action.py \
         tests/_core/test_riccati.py tests/test_se3_batch.py tests/integrators/test_integrators.py \
-        tests/integrators/test_kinetic.py tests/integrators/test_gauss.py tests/model/test_contact_steps.py
+        tests/integrators/test_kinetic.py tests/integrators/test_gauss.py tests/model/test_contact_steps.py \
+        -k "not talos and not free_fall and not (jams_lose_friction and 14)"  # robots of a package; a jam with other bits
 fi
 emulated() {
     env -u VIRTUAL_ENV PYTHONPATH="$packages" PYTHONDONTWRITEBYTECODE=1 PYTHONNOUSERSITE=1 \
