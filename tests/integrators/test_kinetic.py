@@ -350,3 +350,57 @@ def test_a_body_that_only_drifts_needs_no_iteration():
     run = vt.simulate(model, v0=v, duration=1.0, dt=1e-2)
     assert run.iterations.max() <= 2 and np.abs(run.v[-1] - v).max() < 1e-10
     assert np.abs(run.momentum - run.momentum[0]).max() < 1e-10
+
+
+@pytest.mark.parametrize(("method", "more"), [
+    ("linear-time", {"kinetic": "com"}), ("linear-time", {"kinetic": "com", "order": 4}),
+    ("midpoint", {"kinetic": "relative"}), ("gauss", {"order": 4}),
+])  # fmt: skip
+@pytest.mark.parametrize("seed", range(3))
+def test_trains_and_lifts_are_equivalent_to_round_off(seed, method, more):
+    """Not to the order of the method: the discrete motions themselves are the same, at any step."""
+    model, q, v = tumbling(seed)
+    up = 9.81 * np.array([0.6, -0.64, 0.48])
+    lift, moving = vt.Model(dataclasses.replace(model.flat, gravity=up)), v.copy()
+    moving[:3] += 2 * up
+    how = {"duration": 0.3, "dt": 3e-3, "method": method, "tolerance": 1e-13, **more}
+    how |= {} if method == "gauss" else {"norm": "energy"}
+    rest = vt.simulate(model, q, v, **how)
+    for run in (vt.simulate(model, q, moving, **how), vt.simulate(lift, q, v, **how)):
+        apart = [model.difference(a, b)[3:] for a, b in zip(rest.q, run.q, strict=True)]
+        assert np.abs(apart).max() < 1e-11 * max(1.0, np.abs(rest.q).max())
+    # the centre of mass is on its parabola
+    t, C = run.t[:, None], np.array([model.center_of_mass(each) for each in run.q])
+    assert np.abs(C - C[0] - t * model.center_of_mass_velocity(q, v) - 0.5 * t**2 * up).max() < 1e-12
+
+
+@pytest.mark.parametrize(("method", "spring"), [("linear-time", True), ("linear-time", False), ("midpoint", False)])
+def test_contacts_with_friction_are_equivalent_in_trains_and_lifts(method, spring):
+    """A block slides and turns on a plate, both floating, on as many points as determine the impulses."""
+
+    def scene(gravity):
+        tree = vt.Tree("plate and block", gravity=tuple(gravity))
+        tree.world.add(vt.free("a"), vt.body("plate", 3.0, (0.1, 0.12, 0.2)))
+        tree.world.add(vt.free("b"), vt.body("block", 1.0, (5e-3, 6e-3, 7e-3)))
+        if spring:
+            tree.load(vt.Spring("plate", "block", 80.0, 0.05))
+        feet = [vt.Sphere(0.01, position=at) for at in ((0.1, 0, -0.05), (-0.05, 0.08, -0.05), (-0.05, -0.09, -0.05))]
+        tree.contact(vt.Contact("plate", shapes=vt.Box((2, 2, 0.1)), friction=0.4),
+                     vt.Contact("block", shapes=feet, friction=0.4))  # fmt: skip
+        return tree.compile()
+
+    def seen(run):
+        plate, block = (np.array([run.system.frame_pose(name, q) for q in run.q]) for name in ("plate", "block"))
+        return np.concatenate([plate[:, :3, :3], block[:, :3, :3], (block - plate)[:, :3, 3:]], axis=2)
+
+    up = 9.81 * np.array([0.6, -0.64, 0.48])
+    model, lift = scene((0, 0, 0)), scene(up)
+    q, v = model.neutral(), np.zeros(model.nv)
+    q[9], v[3:6], v[6:9], v[11] = 0.11, (0.3, -0.2, 0.1), (0.5, 0.3, 0.0 if spring else -0.3), 2.0
+    moving = v + np.tile(np.append(2 * up, np.zeros(3)), 2)
+    how = {"duration": 0.4, "dt": 2e-3, "method": method, "tolerance": 1e-13}
+    rest = vt.simulate(model, q, v, **how)
+    slides = np.hypot(*rest.contacts.slip[:, :2].T) > 1e-3
+    assert slides.sum() > 20
+    for run in (vt.simulate(model, q, moving, **how), vt.simulate(lift, q, v, **how)):
+        assert np.abs(seen(run) - seen(rest)).max() < 2e-11
