@@ -24,7 +24,7 @@ class AugmentedLagrangian:
         problem.bounds.begin(self.at.cost - self.at.penalty)
         iteration.renew(problem.again(self.at))
         self.costs = [self.at.cost - self.at.penalty]
-        self._loose = WARM if problem.bounds.multipliers.any() else COLD
+        self._loose = WARM if problem.bounds.warm else COLD
         self._count = self._failed = 0
         self._moved = False
 
@@ -42,7 +42,7 @@ class AugmentedLagrangian:
                 return ended
             self._count += 1
             if ended[0]:
-                off = bounds.update(at.q, at.p, grow=self._moved or self._loose <= tolerance)
+                off = bounds.update(at.motion, grow=self._moved or self._loose <= tolerance)
                 if off <= self.allowed and self._loose <= tolerance:
                     return ended
                 self._loose *= TIGHTER

@@ -180,10 +180,8 @@ class FDDP(DDP):
 
     def _expected(self, gaps: np.ndarray) -> tuple[float, float]:
         """Return the linear and the quadratic change of the cost along the linearised motion that closes all gaps."""
-        A, B, _, gx, W = self.expansion
+        model, R = self.expansion, 2 * self.problem.R
         assert self.last is not None
-        x, u = np.empty_like(gx), np.empty_like(self.last.k)
-        core.linear_motion(A, B, self.last.k, self.last.K, x, u, gaps)
-        R, effort = self.problem.R, self.problem.effort(self.at.controls)
-        bent = np.vdot(x, (W @ x[:, :, None])[:, :, 0])
-        return float(np.vdot(gx, x) + 2 * np.vdot(effort @ R, u)), float(0.5 * bent + np.vdot(u @ R, u))
+        x, u = np.empty_like(model.gradients), np.empty_like(self.last.k)
+        core.linear_motion(model.A, model.B, self.last.k, self.last.K, x, u, gaps)
+        return model.change(x, u, self.problem.effort(self.at.controls) @ R, R)

@@ -241,6 +241,8 @@ class MotionProblem(TranscriptionProblem[MotionPlan]):
         if phases and steps is not None:
             raise InputError("steps", steps, "must not be given with phases, which have their own steps")
         stretches = stretches_of(phases)
+        if any(stretch.fixed for stretch in stretches):
+            raise InputError("phases", phases, "hold rotations of frames (fixed), which optimize_motion alone takes")
         horizon = Horizon.of(stretches[-1].last if stretches else steps, dt, duration)
         N = horizon.steps
         self.phases = stretches or (PhaseInterval(0, N, ()),)

@@ -102,7 +102,7 @@ class Slopes:
 
 def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: np.ndarray, u: np.ndarray,
            p2: np.ndarray | None = None, t: np.ndarray | None = None, touched: Sequence[Touched | None] = (),
-           before: tuple[np.ndarray, np.ndarray, Touched | None] | None = None) -> Slopes:  # fmt: skip
+           before: tuple[np.ndarray, np.ndarray, Touched | None] | None = None, anchored: int = -1) -> Slopes:  # fmt: skip
     """Return the derivatives of steps, which follow each other where contacts push.
 
     Parameters
@@ -122,6 +122,8 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
         The contacts that pushed in each step; none if not given.
     before : (q, q2, touched), optional
         The step before the first.
+    anchored : int, optional
+        The constraints from this number on hold what they measure at the start of each step; none if negative.
     """
     model: Model = integrator.model
     n, nv = len(q), model.nv
@@ -135,7 +137,8 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
         first = None
         if before is not None and (last := before[2]) is not None and helds and helds[0] is not None and helds[0].leads:
             first = held_by(stepper, model, integrator.dt, before[0], before[1], last)
-        A, multipliers, prescribed, memory = _map(model, integrator.dt, found.K, q, q2, [first, *helds])
+        A, multipliers, prescribed, memory = _map(model, integrator.dt, found.K, q, q2, [first, *helds],
+                                                 anchored)  # fmt: skip
         return Slopes(A, *found[1:], multipliers, prescribed, _light(found.K), memory)
     found = _compiled(integrator, q, q2, p, u, MAPPED)
     A = found.K.reshape(n, 2 * nv, 2 * nv)
@@ -291,11 +294,12 @@ def _compiled(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, 
 
 
 def _map(model: Model, h: float, K: np.ndarray, q: np.ndarray, q2: np.ndarray,
-         helds: Sequence[Held | None]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:  # fmt: skip
+         helds: Sequence[Held | None],
+         anchored: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:  # fmt: skip
     """Return A, multipliers, prescribed and memory of :class:`Slopes`, from K of :class:`NodeSlopes`, whatever it has.
 
-    The equations are K12 d2 + Dh(q1)^T dlam = dp1 - K11 d1 in free coordinates, and Dh(q2) d2 = 0. ``helds`` are those
-    of the step before the first, and of the steps.
+    The equations are K12 d2 + Dh(q1)^T dlam = dp1 - K11 d1 in free coordinates, and Dh(q2) d2 = 0, or
+    Dh(q1) d1 of constraints that are anchored. ``helds`` are those of the step before the first, and of the steps.
     """
     n, nv, m = len(K), K.shape[-1], len(model.constraints)
     locked = np.asarray(model.flat.kinematic, dtype=bool)
@@ -318,7 +322,10 @@ def _map(model: Model, h: float, K: np.ndarray, q: np.ndarray, q2: np.ndarray,
         one, two = (model._constraint_rows(x)[1] for x in (q, q2))
         both = np.linalg.solve(inner, np.concatenate([right, one[:, :, free].swapaxes(1, 2)], axis=2))
         moved, pushed = both[:, :, :-m], both[:, :, -m:]
-        lam = _impulses(two[:, :, free] @ pushed, two[:, :, free] @ moved + two @ d2)
+        lack = two[:, :, free] @ moved + two @ d2
+        if anchored >= 0:
+            lack[:, anchored:, :nv] -= one[:, anchored:]
+        lam = _impulses(two[:, :, free] @ pushed, lack)
         d2[:, free] = moved - pushed @ lam
     else:
         lam = np.zeros((n, 0, right.shape[2]))

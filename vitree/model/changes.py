@@ -107,7 +107,7 @@ def changed(model: Model, kind: str, values: Mapping[str, Any]) -> Model:
         weld = weld_of(values)
         apart = NoContact(values["body"], values["to"])
         contacts = (*flat.contacts, apart) if flat.contacts else ()
-        return _with(model, constraints=(*flat.constraints, *weld), contacts=contacts)
+        return with_fields(model, constraints=(*flat.constraints, *weld), contacts=contacts)
     if kind == "detach":
         gone = set(values["constraints"])
         kept = tuple(each for each in flat.constraints if each.name not in gone)
@@ -115,7 +115,7 @@ def changed(model: Model, kind: str, values: Mapping[str, Any]) -> Model:
         left = list(flat.contacts)
         if pair and NoContact(*pair) in left:
             del left[len(left) - 1 - left[::-1].index(NoContact(*pair))]
-        return _with(model, constraints=kept, contacts=tuple(left))
+        return with_fields(model, constraints=kept, contacts=tuple(left))
     if kind == "friction":
         numbers = {name: tuple(x) if isinstance(x, list) else x for name, x in values.items()}
         contacts = tuple(replace(each, friction=numbers[each.frame])
@@ -123,14 +123,14 @@ def changed(model: Model, kind: str, values: Mapping[str, Any]) -> Model:
         ground = flat.ground
         if GROUND in numbers and ground is not None:
             ground = replace(ground, friction=numbers[GROUND])
-        return _with(model, contacts=contacts, ground=ground)
-    return _with(model, ground=ground_of(values))
+        return with_fields(model, contacts=contacts, ground=ground)
+    return with_fields(model, ground=ground_of(values))
 
 
-def _with(model: Model, **fields: Any) -> Model:
+def with_fields(model: Model, **fields: Any) -> Model:
     """A model of the same kind with other fields of its arrays, which have no coordinates."""
     if isinstance(model, EulerModel | ReducedEulerModel):
-        return _with(model.native, **fields).euler()  # type: ignore[no-any-return]
+        return with_fields(model.native, **fields).euler()  # type: ignore[no-any-return]
     return model._remade(replace(model.full.flat, **fields))
 
 

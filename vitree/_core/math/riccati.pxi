@@ -166,7 +166,7 @@ cdef bint between_bounds(Corrections* c, int m, int n, const double* low, const 
 def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const double[:, ::1] gx, const double[:, :, ::1] W,
                  const double[:, ::1] gu, const double[:, ::1] R, double firmness, curvature, impulses, bounds,
                  double[:, ::1] k, double[:, :, ::1] K, double[:, :, ::1] P, const double[:, ::1] costates=None,
-                 const double[:, ::1] gaps=None):
+                 const double[:, ::1] gaps=None, more=None):
     """Compute corrections k (steps, m) of forces and their feedback K (steps, m, n), backwards along a motion.
 
     Parameters: A (steps, n, n) and B (steps, n, m) of the steps; gradients gx (steps + 1, n), gu (steps, m) and
@@ -175,7 +175,8 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
     ``impulses`` (m, n/2) that forces are at the start of a step, or None; ``bounds`` of k, (low, high) (steps, m), or
     None. P (steps + 1, n, n) receives half of the matrices of the cost to go. The curvature is contracted with
     ``costates`` (steps + 1, n), or without them with the gradient of the cost to go. With ``gaps`` (steps, n) of multiple
-    shooting step i is A x + B u + gaps[i] (Mastalli et al. 2020, section III).
+    shooting step i is A x + B u + gaps[i] (Mastalli et al. 2020, section III). ``more`` is None, or (S, H) of costs that
+    depend on controls and states together: S (steps, m, n) is added to Qux, and H (steps, m, m) to Quu.
 
     Returns the first- and second-order change of the cost that k predicts, or None where it is not convex. Without the
     cost of closing gaps.
@@ -184,6 +185,7 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
     cdef int n = A.shape[1], m = B.shape[2], nv = A.shape[1] // 2, r, j, a
     cdef const double[:, :, :, ::1] D
     cdef const double[:, ::1] low, high, F
+    cdef const double[:, :, ::1] crossed, curved
     cdef const double* bent = NULL
     cdef const double* bent_at
     cdef const double* lowest = NULL
@@ -191,6 +193,7 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
     cdef const double* impulse = NULL
     cdef const double* leaning
     cdef bint convex = True, leans = costates is not None, parts = gaps is not None
+    cdef bint mixed = more is not None
     cdef double linear = 0.0, square = 0.0
     cdef Corrections c
     cdef Scratch room = Scratch((5 * n * n + 4 * n * m + 4 * n + 3 * m * m + 6 * m) * sizeof(double) + 64 * 20)
@@ -215,6 +218,10 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
         require_shape(costates, (steps + 1, n))
     if parts:
         require_shape(gaps, (steps, n))
+    if mixed:
+        crossed, curved = more
+        require_shape(crossed, (steps, m, n))
+        require_shape(curved, (steps, m, m))
     if bounds is not None:
         low, high = bounds
         require_shape(low, (steps, m))
@@ -257,6 +264,9 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
             add_product_turned(&B[i, 0, 0], c.VB, c.Quu, m, n, m)
             memset(c.Qux, 0, m * n * sizeof(double))
             add_product_turned(&B[i, 0, 0], c.VA, c.Qux, m, n, n)
+            if mixed:
+                vt_add_row(m * n, 1.0, &crossed[i, 0, 0], c.Qux)
+                vt_add_row(m * m, 1.0, &curved[i, 0, 0], c.Quu)
             if bent != NULL:
                 # the derivative of A^T Vx by the state; a force acts as its impulse does at the start
                 bent_at = bent + i * n * n * n
