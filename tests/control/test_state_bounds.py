@@ -11,7 +11,7 @@ from random_models import chain_flat, random_flat, random_state
 
 import vitree as vt
 from vitree.control import FrameCost, QuadraticCost, Search, optimize_motion
-from vitree.control.bounded import Motion, Quadratic
+from vitree.control.bounded import Bounded, Motion, Quadratic
 from vitree.control.state_bounds import StateBounds, velocity_slopes
 
 SWING = {"duration": 2.0, "dt": 0.04, "actuators": ["slide"],
@@ -51,6 +51,7 @@ def penalised(model, rng):
 
 def expand(bounds, q, p, gradients, matrices):
     """Add the term's derivatives."""
+    bounds = Bounded([bounds])
     bounds.add(Motion(q, p, np.zeros((2, 0))), None, Quadratic(gradients, matrices, *np.zeros((3, 0))))
 
 

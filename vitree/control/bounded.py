@@ -35,6 +35,43 @@ class ImpulseSlopes(NamedTuple):
     by_control: np.ndarray
 
 
+class Linear(NamedTuple):
+    """Values (rows, b) of a motion, and their derivatives by the states of their rows (rows, b, n) and by controls.
+
+    The latter are (rows, b, m), or None for values that do not depend on controls.
+    """
+
+    values: np.ndarray
+    by_state: np.ndarray
+    by_control: np.ndarray | None = None
+
+    def change(self, x: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """Return the change (rows, b) of the values by states x (steps + 1, n) and controls u (steps, m)."""
+        rows, _, n = self.by_state.shape
+        found = (self.by_state @ x[:rows, :n, None])[:, :, 0]
+        return found if self.by_control is None else found + (self.by_control @ u[:, :, None])[:, :, 0]
+
+
+class Term(NamedTuple):
+    """The gradient (rows, b) and the matrix (rows, b, b) of a term by its values."""
+
+    gradient: np.ndarray
+    matrix: np.ndarray
+
+    def add(self, given: Linear, cost: Quadratic) -> None:
+        """Add the term to the quadratic model of a cost."""
+        acts = np.flatnonzero(self.gradient.any(axis=1) | self.matrix.any(axis=(1, 2)))
+        first, second, Gx = self.gradient[acts, None], self.matrix[acts], given.by_state[acts]
+        n, by_x = Gx.shape[2], second @ Gx
+        cost.gradients[acts, :n] += (first @ Gx)[:, 0]
+        cost.matrices[acts, :n, :n] += Gx.swapaxes(1, 2) @ by_x
+        if given.by_control is not None:
+            Gu = given.by_control[acts]
+            cost.slopes[acts] += (first @ Gu)[:, 0]
+            cost.crossed[acts, :, :n] += Gu.swapaxes(1, 2) @ by_x
+            cost.curved[acts] += Gu.swapaxes(1, 2) @ second @ Gu
+
+
 class Quadratic(NamedTuple):
     """The quadratic model of a cost: gradients and matrices of states, and terms of controls beside those of R.
 
@@ -68,8 +105,8 @@ class BoundedValues:
     constrained trajectory optimization", section III.
     """
 
-    #: what messages call a row
-    row = "node"
+    #: what messages call a row, and whether each column has a name of its own
+    row, by_column = "node", False
 
     def __init__(self, names: Sequence[str], low: np.ndarray, high: np.ndarray, scale: np.ndarray):
         self.names, self.low, self.high, self.scale = list(names), low, high, scale
@@ -85,8 +122,8 @@ class BoundedValues:
         """Return the values (rows, b)."""
         raise NotImplementedError
 
-    def add(self, motion: Motion, slopes: ImpulseSlopes | None, cost: Quadratic) -> None:
-        """Add the terms' gradients and Gauss-Newton matrices to the quadratic model of the cost."""
+    def linear(self, motion: Motion, slopes: ImpulseSlopes | None) -> Linear:
+        """Return the values with their derivatives; ``slopes`` are those of the impulses, if there are any."""
         raise NotImplementedError
 
     def begin(self, cost: float) -> None:
@@ -98,15 +135,40 @@ class BoundedValues:
     def shift(self, steps: int) -> None:
         """Let the multipliers of later rows be those of the start and those that follow."""
         last = self.multipliers.shape[1] - 1
-        self.multipliers = self.multipliers[:, np.minimum(np.arange(last + 1) + steps, last)]
-        self.multipliers[~np.isfinite([self.low, self.high])] = 0.0
+        self.multipliers = self.multipliers[:, np.minimum(np.arange(last + 1) + steps, last)] * self.bounded
+
+    @property
+    def bounded(self) -> np.ndarray:
+        """Where there are multipliers."""
+        return np.isfinite([self.low, self.high])
+
+    def take(self, other: BoundedValues) -> None:
+        """Take multipliers and penalties from those of the same rows that others had, by the names of columns."""
+        if self.names == other.names:
+            self.multipliers, self.penalties = other.multipliers * self.bounded, other.penalties.copy()
+            return
+        for k, name in enumerate(self.names):
+            if name in other.names:
+                at = other.names.index(name)
+                self.multipliers[:, :, k] = other.multipliers[:, :, at] * self.bounded[:, :, k]
+                self.penalties[k] = other.penalties[at]
+
+    def costs(self, values: np.ndarray) -> np.ndarray:
+        """Return the terms (rows,) of values, of which the multipliers' part is left out."""
+        return np.asarray(np.sum(self._pushes(values) ** 2 / (2 * self.penalties), axis=(0, 2)))
+
+    def term(self, values: np.ndarray) -> Term:
+        """Return the derivatives of the terms by the values."""
+        lower, upper = self._pushes(values)
+        acts = self.penalties * ((lower > 0).astype(float) + (upper > 0))
+        return Term(upper - lower, acts[:, :, None] * np.eye(len(self.names)))
 
     def penalise(self, motion: Motion) -> float:
         """Return the term of a motion."""
         if not self.penalties.any():
             return 0.0
-        found = self.pushes(self.values(motion)) ** 2 - self.multipliers**2
-        return float(np.sum(found / (2 * self.penalties)))
+        known = np.sum(self.multipliers**2 / (2 * self.penalties))
+        return float(self.costs(self.values(motion)).sum() - known)
 
     def violation(self, motion: Motion) -> tuple[float, str]:
         """Return the largest amount by which a bound is violated, and where."""
@@ -120,9 +182,10 @@ class BoundedValues:
         That is the largest violation, or the room to a bound whose multiplier is too large. With ``grow`` the penalties
         of violations that have not shrunk enough grow.
         """
-        c = self._excess(self.values(motion))
-        off = np.abs(np.maximum(c, -self.multipliers / self.penalties)).max(axis=(0, 1))
-        self.multipliers = np.maximum(0.0, self.multipliers + self.penalties * c)
+        found = self._pushes(self.values(motion))
+        off = (np.abs(found - self.multipliers) / self.penalties).max(axis=(0, 1), initial=0.0)
+        off = off.reshape(len(self.penalties), -1).max(axis=1)
+        self.multipliers = found
         if grow:
             self.penalties[off > SHRINK * self._worst] *= GROWTH
         self._worst = off
@@ -136,14 +199,25 @@ class BoundedValues:
         """Return by how much values are beyond their lower and upper bounds, (2, rows, b); negative inside."""
         return np.stack([self.low - values, values - self.high])
 
-    def pushes(self, values: np.ndarray) -> np.ndarray:
+    def _pushes(self, values: np.ndarray) -> np.ndarray:
         """Return max(0, lam + mu c) (2, rows, b)."""
         return np.asarray(np.maximum(0.0, self.multipliers + self.penalties * self._excess(values)))
 
-    def weights(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the first and the second derivative (rows, b) of the terms by the values."""
-        lower, upper = self.pushes(values)
-        return upper - lower, self.penalties * ((lower > 0).astype(float) + (upper > 0))
+
+class Piece(NamedTuple):
+    """A term along a motion that is nearby: its quadratic piece there, continued to the motion itself."""
+
+    part: BoundedValues
+    given: Linear
+    here: Term
+    there: Term
+
+    def change(self, x: np.ndarray, u: np.ndarray) -> tuple[float, float]:
+        """Return by how much a linear change, and the whole one, differ from those of the piece."""
+        by, v = self.given.change(x, u), self.given.values
+        piece = np.sum(self.there.gradient * by) + 0.5 * np.vdot(by, (self.there.matrix @ by[:, :, None])[:, :, 0])
+        return (float(np.sum((self.here.gradient - self.there.gradient) * by)),
+                float((self.part.costs(v + by) - self.part.costs(v)).sum() - piece))  # fmt: skip
 
 
 class Bounded:
@@ -170,15 +244,27 @@ class Bounded:
         for part in self.parts:
             part.shift(steps)
 
+    def take(self, other: Bounded) -> None:
+        """Take multipliers and penalties of bounds on the same values from others."""
+        for part in self.parts:
+            for one in other.parts:
+                if type(one) is type(part) and (one.names == part.names or type(one).by_column):
+                    part.take(one)
+
     def penalise(self, motion: Motion) -> float:
         """Return the terms of a motion."""
         return sum(part.penalise(motion) for part in self.parts)
 
-    def add(self, motion: Motion, slopes: ImpulseSlopes | None, cost: Quadratic) -> None:
-        """Add the terms' gradients and Gauss-Newton matrices to the quadratic model of the cost."""
+    def add(self, motion: Motion, slopes: ImpulseSlopes | None, cost: Quadratic) -> list[Piece]:
+        """Add the terms' gradients and Gauss-Newton matrices to the quadratic model of the cost, and return them."""
+        found = []
         for part in self.parts:
             if part.penalties.any():
-                part.add(motion, slopes, cost)
+                given = part.linear(motion, slopes)
+                term = part.term(given.values)
+                term.add(given, cost)
+                found.append(Piece(part, given, term, term))
+        return found
 
     def violation(self, motion: Motion) -> tuple[float, str]:
         """Return the largest amount by which a bound is violated, and where."""
@@ -192,3 +278,21 @@ class Bounded:
         """Lower the penalties of a sum that a search could not minimise; the multipliers stay."""
         for part in self.parts:
             part.soften()
+
+
+def moved(pieces: Sequence[Piece], x: np.ndarray, u: np.ndarray, cost: Quadratic) -> list[Piece]:
+    """Return the pieces of terms along the linearised motion with states x and controls u.
+
+    The quadratic model of the cost, which has the given pieces, gets these instead.
+    """
+    found = []
+    for one in pieces:
+        by = one.given.change(x, u)
+        term = one.part.term(one.given.values + by)
+        there = Term(term.gradient - (term.matrix @ by[:, :, None])[:, :, 0], term.matrix)
+        changed = (there.matrix != one.there.matrix).any(axis=(1, 2))
+        old = one.there
+        Term(np.where(changed[:, None], there.gradient - old.gradient, 0.0),
+             np.where(changed[:, None, None], there.matrix - old.matrix, 0.0)).add(one.given, cost)  # fmt: skip
+        found.append(one._replace(there=Term(np.where(changed[:, None], there.gradient, old.gradient), there.matrix)))
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vitree.control.bounded import GROWTH, SHRINK, BoundedValues, ImpulseSlopes, Motion, Quadratic
+from vitree.control.bounded import BoundedValues, ImpulseSlopes, Linear, Motion, Term
 from vitree.control.contact_steps import ContactSteps, HeldFrame
 from vitree.control.contacts import swing
 
@@ -28,28 +28,14 @@ class FrameImpulses:
             self._last = motion.impulses, self.frame.wrenches(motion.q, own)
         return self._last[1]
 
-    def slopes(self, motion: Motion, given: ImpulseSlopes) -> tuple[np.ndarray, np.ndarray]:
+    def slopes(self, motion: Motion, given: ImpulseSlopes | None) -> tuple[np.ndarray, np.ndarray]:
         """Return the derivatives of wrenches by states (steps, 6, 2 nv) and by controls (steps, 6, m)."""
+        assert given is not None
         own = self.steps.columns_of(self.name, motion.impulses)
         by_q, by_impulse = self.frame.wrench_slopes(motion.q, own)
         by_state, by_control = (by_impulse @ self.steps.columns_of(self.name, x) for x in given)
         by_state[:, :, : by_q.shape[2]] += by_q
         return by_state, by_control
-
-
-def accumulate(first: np.ndarray, second: np.ndarray, Gx: np.ndarray, Gu: np.ndarray, cost: Quadratic) -> None:
-    """Add terms of values v of steps, with the gradient (steps, b) and the matrix (steps, b, b) by v.
-
-    Gx (steps, b, n) and Gu (steps, b, m) are the derivatives of v by states and controls.
-    """
-    acts = np.flatnonzero(first.any(axis=1) | second.any(axis=(1, 2)))
-    first, second, Gx, Gu = first[acts, None], second[acts], Gx[acts], Gu[acts]
-    n, by_x, by_u = Gx.shape[2], second @ Gx, second @ Gu
-    cost.gradients[acts, :n] += (first @ Gx)[:, 0]
-    cost.slopes[acts] += (first @ Gu)[:, 0]
-    cost.matrices[acts, :n, :n] += Gx.swapaxes(1, 2) @ by_x
-    cost.crossed[acts, :, :n] += Gu.swapaxes(1, 2) @ by_x
-    cost.curved[acts] += Gu.swapaxes(1, 2) @ by_u
 
 
 def onto_cone(s: np.ndarray) -> np.ndarray:
@@ -102,21 +88,26 @@ class FrictionCone(BoundedValues):
         """Return g (steps, k)."""
         return np.asarray(self.impulses.wrenches(motion)[:, :3] @ self.rows.T)
 
-    def _shifted(self, motion: Motion) -> np.ndarray:
-        return np.where(self.held[:, None], self.multipliers[0] - self.penalties[0] * self.values(motion), 0.0)
+    def _shifted(self, values: np.ndarray) -> np.ndarray:
+        return np.where(self.held[:, None], self.multipliers[0] - self.penalties[0] * values, 0.0)
 
-    def shift(self, steps: int) -> None:
-        """Let the multipliers of later steps be those of the start and those that follow."""
-        last = self.multipliers.shape[1] - 1
-        self.multipliers = self.multipliers[:, np.minimum(np.arange(last + 1) + steps, last)]
-        self.multipliers[:, ~self.held] = 0.0
+    @property
+    def bounded(self) -> np.ndarray:
+        """Where there are multipliers."""
+        return self.held[None, :, None]
 
-    def penalise(self, motion: Motion) -> float:
-        """Return the term of a motion."""
-        if not self.penalties.any():
-            return 0.0
-        found = np.sum(onto_cone(self._shifted(motion)) ** 2) - np.sum(self.multipliers**2)
-        return float(found / (2 * self.penalties[0]))
+    def costs(self, values: np.ndarray) -> np.ndarray:
+        """Return the terms (steps,) of values, of which the multipliers' part is left out."""
+        return np.asarray(np.sum(onto_cone(self._shifted(values)) ** 2, axis=1) / (2 * self.penalties[0]))
+
+    def term(self, values: np.ndarray) -> Term:
+        """Return the gradient and the generalised second derivative of the terms by the values."""
+        s = self._shifted(values)
+        return Term(-onto_cone(s), np.where(self.held[:, None, None], self.penalties[0] * onto_cone_slopes(s), 0.0))
+
+    def linear(self, motion: Motion, slopes: ImpulseSlopes | None) -> Linear:
+        """Return the values with their derivatives by states and controls."""
+        return Linear(self.values(motion), *(self.rows @ x[:, :3] for x in self.impulses.slopes(motion, slopes)))
 
     def violation(self, motion: Motion) -> tuple[float, str]:
         """Return the largest amount by which the tangential impulse is too large, or the normal one negative."""
@@ -125,24 +116,9 @@ class FrictionCone(BoundedValues):
         at = int(np.argmax(off))
         return max(float(off[at]), 0.0), f"{self.names[0]} at step {at}"
 
-    def update(self, motion: Motion, grow: bool) -> float:
-        """Take the multipliers from a motion that minimises the sum; return by how much they were wrong before."""
-        found = onto_cone(self._shifted(motion))
-        off = np.array([np.abs(found - self.multipliers[0]).max(initial=0.0) / self.penalties[0]])
-        self.multipliers = found[None]
-        if grow:
-            self.penalties[off > SHRINK * self._worst] *= GROWTH
-        self._worst = off
-        return float(off[0])
-
-    def add(self, motion: Motion, slopes: ImpulseSlopes | None, cost: Quadratic) -> None:
-        """Add the terms' gradients and generalised second derivatives, by states and controls."""
-        assert slopes is not None
-        s = self._shifted(motion)
-        bent = self.penalties[0] * onto_cone_slopes(s)
-        bent[~self.held] = 0.0
-        Gx, Gu = (self.rows @ x[:, :3] for x in self.impulses.slopes(motion, slopes))
-        accumulate(-onto_cone(s), bent, Gx, Gu, cost)
+    def _pushes(self, values: np.ndarray) -> np.ndarray:
+        """Return P(lam - mu g) (1, steps, k)."""
+        return onto_cone(self._shifted(values))[None]
 
 
 class SoleBounds(BoundedValues):
@@ -173,21 +149,17 @@ class SoleBounds(BoundedValues):
         turned = [(x[:, None] @ R)[:, 0] for x in (wrench[:, :3], wrench[:, 3:])]
         return np.asarray(np.concatenate(turned, axis=1) @ self.rows.T)
 
-    def add(self, motion: Motion, slopes: ImpulseSlopes | None, cost: Quadratic) -> None:
-        """Add the terms' gradients and Gauss-Newton matrices, by states and controls."""
-        assert slopes is not None
-        first, second = self.weights(self.values(motion))
-        if not second.any():
-            return
+    def linear(self, motion: Motion, slopes: ImpulseSlopes | None) -> Linear:
+        """Return the values with their derivatives by states and controls."""
         frame, wrench, nv = self.impulses.frame, self.impulses.wrenches(motion), self.impulses.steps.model.nv
         n = len(wrench)
         R, turn = frame.poses(motion.q)[:n, :3, :3], frame.jacobians(motion.q)[:n, :3].swapaxes(1, 2)
         # R^T x changes by R^T (x cross t), of a rotation t
-        moved = [np.cross(x[:, None], turn) @ R for x in (wrench[:, :3], wrench[:, 3:])]
+        by = [np.cross(x[:, None], turn) @ R for x in (wrench[:, :3], wrench[:, 3:])]
         turned = np.concatenate([self.rows[:, part] @ R.swapaxes(1, 2) for part in (slice(0, 3), slice(3, 6))], axis=2)
         Gx, Gu = (turned @ x for x in self.impulses.slopes(motion, slopes))
-        Gx[:, :, :nv] += self.rows @ np.concatenate(moved, axis=2).swapaxes(1, 2)
-        accumulate(first, second[:, :, None] * np.eye(len(self.names)), Gx, Gu, cost)
+        Gx[:, :, :nv] += self.rows @ np.concatenate(by, axis=2).swapaxes(1, 2)
+        return Linear(self.values(motion), Gx, Gu)
 
 
 def _sole_rows(length: float, width: float, mu: float) -> np.ndarray:
@@ -210,6 +182,8 @@ class PlaceBounds(BoundedValues):
     to the ground. While it is free it is not below the ground, and in the middle of that time it is as high as the
     clearance.
     """
+
+    by_column = True
 
     def __init__(self, steps: ContactSteps):
         #: of each column the frame, and its axis: 0 to 2 of the place, 3 and 4 of the tilt
@@ -243,7 +217,7 @@ class PlaceBounds(BoundedValues):
                 k and name in steps.intervals[k - 1].fixed)]  # fmt: skip
             if begins:
                 for axis in (0, 1):
-                    lower, upper = add(f'the tilt of "{name}"')
+                    lower, upper = add(f'the tilt of "{name}" along {"xy"[axis]}')
                     lower[begins] = upper[begins] = 0.0
                     scale.append(TILT)
                     self.frames.append((frame, 3 + axis))
@@ -260,20 +234,16 @@ class PlaceBounds(BoundedValues):
             found[:, k] = poses[:, axis, 3] if axis < 3 else poses[:, axis - 3, 2]
         return found
 
-    def add(self, motion: Motion, slopes: ImpulseSlopes | None, cost: Quadratic) -> None:
-        """Add the terms' gradients and Gauss-Newton matrices by the state."""
-        first, second = self.weights(self.values(motion))
+    def linear(self, motion: Motion, slopes: ImpulseSlopes | None) -> Linear:
+        """Return the values with their derivatives by the state."""
+        nv = self.frames[0][0].model.nv
+        by_state = np.empty((len(motion.q), len(self.names), nv))
         for k, (frame, axis) in enumerate(self.frames):
-            at = np.flatnonzero(second[:, k])
-            if not len(at):
-                continue
-            J = frame.jacobians(motion.q)[at]
+            J = frame.jacobians(motion.q)
             if axis < 3:
-                rows = J[:, 3 + axis]
+                by_state[:, k] = J[:, 3 + axis]
             else:
                 # t cross z, of a rotation t
-                z = frame.poses(motion.q)[at, :3, 2]
-                rows = np.cross(J[:, :3].swapaxes(1, 2), z[:, None])[:, :, axis - 3]
-            nv = rows.shape[1]
-            cost.gradients[at, :nv] += first[at, k, None] * rows
-            cost.matrices[at, :nv, :nv] += second[at, k, None, None] * rows[:, :, None] * rows[:, None]
+                z = frame.poses(motion.q)[:, None, :3, 2]
+                by_state[:, k] = np.cross(J[:, :3].swapaxes(1, 2), z)[:, :, axis - 3]
+        return Linear(self.values(motion), by_state)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from vitree.arguments import Keywords, entries, mapping, real, several
+from vitree.arguments import entries, real, several
 from vitree.control.contacts import (
-    ON_PLACE,
     ContactInterval,
     ContactPhase,
     PhaseInterval,
@@ -23,10 +21,11 @@ from vitree.lie import SO3
 from vitree.mechanism.constraints import AxisConstraint, PointConstraint
 from vitree.model.changes import with_fields
 from vitree.model.model import Model
-from vitree.run.linearization import integrator_of
 
 #: Rows that move less than this share of the largest one, and singular values of all rows, count as zero.
 STILL = 1e-9
+#: [m] A frame that is held at the start may be so far off the place that its phase gives it; it stays where it is.
+NEAR = 0.01
 #: Configurations at which that is found out.
 TRIALS = 5
 AXES = np.eye(3)
@@ -36,7 +35,7 @@ class Stretch(NamedTuple):
     """Steps of one model: from the node ``first`` to the node ``last``.
 
     The constraints from the number ``anchored`` on hold frames where they are; -1 if there are none. ``columns`` has
-    where the rows of each held frame are among these.
+    where the rows of each held frame are among all constraints.
     """
 
     first: int
@@ -47,8 +46,8 @@ class Stretch(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """The number of rows that hold frames."""
-        return max((at.stop for at in self.columns.values()), default=0)
+        """The number of constraints."""
+        return len(self.integrator.model.constraints)
 
 
 class HeldFrame:
@@ -154,8 +153,12 @@ class ContactSteps:
     phases : sequence of ContactPhase
     q0 : (nq,) array
         Where the motion begins; rotations are held within a quarter turn of those there.
-    friction, ground, clearance :
-        As of :func:`optimize_motion`.
+    options : tuple
+        The friction, the height of the ground and the clearance, as of :func:`optimize_motion`.
+    make : callable
+        Returns an integrator of a model.
+    before : ContactSteps, optional
+        Other phases of the same model, whose models and integrators are used again.
 
     Raises
     ------
@@ -163,29 +166,34 @@ class ContactSteps:
         If phases are wrong, or hold a body more than once.
     """
 
-    def __init__(self, model: Model, phases: Sequence[ContactPhase], q0: np.ndarray, friction: float, ground: float,
-                 clearance: float, method: str, dt: float, options: Keywords):  # fmt: skip
-        self.model, self.dt = model, dt
+    def __init__(self, model: Model, phases: Sequence[ContactPhase], q0: np.ndarray, dt: float,
+                 options: tuple[float, float, float], make: Callable[[Model], Part],
+                 before: ContactSteps | None = None):  # fmt: skip
+        self.model, self.dt, self._make, self._options = model, dt, make, options
         phases = several(phases, "phases", "a sequence of ContactPhase")
+        if not phases:
+            raise InputError("phases", phases, "must have one ContactPhase at least")
         self.intervals: tuple[PhaseInterval, ...] = stretches_of(phases)
         self.stances: list[ContactInterval] = stances_of(phases, self.intervals)
         self.steps = self.intervals[-1].last
-        self.friction, self.ground, self.clearance = real(friction), real(ground), real(clearance)
-        for name, given, value in (("ground", ground, self.ground), ("friction", friction, self.friction),
-                                   ("clearance", clearance, self.clearance)):  # fmt: skip
+        self.friction, self.ground, self.clearance = numbers = tuple(map(real, options))
+        for name, given, value in zip(("friction", "ground", "clearance"), options, numbers, strict=True):
             if not np.isfinite(value) or (value < 0 and name != "ground"):
                 raise InputError(name, given, "must be a number" + (", zero or more" * (name != "ground")))
-        self.frames = {stance.frame: HeldFrame(model, stance.frame, q0) for stance in self.stances}
+        known = {} if before is None else before.frames
+        names = dict.fromkeys(stance.frame for stance in self.stances)
+        self.frames = {name: known[name] if name in known else HeldFrame(model, name, q0) for name in names}
         self.soles = self._soles(phases)
-        made: dict[tuple[tuple[str, ...], frozenset[str]], Stretch] = {}
+        #: by the frames that are held, and those of them that are fixed
+        self._made: dict[tuple[tuple[str, ...], frozenset[str]], Stretch] = {} if before is None else before._made
         self.stretches: list[Stretch] = []
         for one in self.intervals:
             key = one.held, frozenset(one.fixed)
-            if key not in made:
-                made[key] = self._stretch(*key, method, options)
+            if key not in self._made:
+                self._made[key] = self._stretch(*key)
             if one.last > one.first:
-                self.stretches.append(made[key]._replace(first=one.first, last=one.last))
-        #: the most rows of a step
+                self.stretches.append(self._made[key]._replace(first=one.first, last=one.last))
+        #: the most constraints of a step
         self.rows = max((stretch.rows for stretch in self.stretches), default=0)
 
     def _soles(self, phases: Sequence[ContactPhase]) -> dict[str, np.ndarray]:
@@ -200,24 +208,29 @@ class ContactSteps:
                     raise InputError("phases", phases, f'give the sole of "{name}" two positive numbers, always the same')
         return found
 
-    def _stretch(self, held: tuple[str, ...], fixed: frozenset[str], method: str, options: Keywords) -> Stretch:
+    def again(self, phases: Sequence[ContactPhase], q0: np.ndarray) -> ContactSteps:
+        """Return other phases of the same model."""
+        return ContactSteps(self.model, phases, q0, self.dt, self._options, self._make, self)
+
+    def _stretch(self, held: tuple[str, ...], fixed: frozenset[str]) -> Stretch:
         """Return steps with frames that are held."""
-        model, columns, count = self.model, dict[str, slice](), 0
+        model, columns = self.model, dict[str, slice]()
+        count = len(model.constraints)
         for name in held:
             columns[name] = slice(count, count + self.frames[name].size(name in fixed))
             count = columns[name].stop
-        if not count:
-            return Stretch(0, 0, integrator_of(model, method, self.dt, options))
+        if not held:
+            return Stretch(0, 0, self._make(model))
         made, anchored = self.holding(held, fixed), len(model.constraints)
         # a model of no special configuration: what depends there depends everywhere
         q = model.integrate(model.neutral(), np.random.default_rng(1).uniform(-1, 1, model.nv))
         sizes = np.linalg.svd(made._constraint_rows(q[None])[1][0], compute_uv=False)
         if len(sizes) < len(made.constraints) or sizes[-1] <= STILL * sizes[0]:
             raise InputError(
-                f'a phase holds {", ".join(held)} by {count} rows, some of which others imply: hold a body by one point, '
+                f'a phase holds {", ".join(held)} by {count - anchored} rows, some of which others imply: hold a body by one point, '
                 "by two at most, or name it in fixed, and leave out what cannot move"
             )
-        return Stretch(0, 0, integrator_of(made, method, self.dt, options), anchored, columns)
+        return Stretch(0, 0, self._make(made), anchored, columns)
 
     def holding(self, held: Sequence[str], fixed: Sequence[str] | frozenset[str], q: np.ndarray | None = None) -> Model:
         """Return the model with frames that are held where they are at q (nq,)."""
@@ -230,7 +243,7 @@ class ContactSteps:
             if stance.first == 0 and stance.place is not None:
                 there = np.asarray(self.model.frame_pose(stance.frame, q))[:3, 3]
                 off = np.abs(self.frames[stance.frame].along @ (there - stance.place)).max(initial=0.0)
-                if off > ON_PLACE:
+                if off > NEAR:
                     raise InputError(
                         f'the start has "{stance.frame}" {off:.3g} m off the place where it is held; change one of them'
                     )
@@ -255,7 +268,7 @@ class ContactSteps:
             at, momentum = q[one.first : one.first + 1], p[one.first]
             if before is not None:
                 momentum = momentum + _stopping(before.integrator.model, at, momentum)[1]
-            found[one.first, : one.rows] = _stopping(one.integrator.model, at, momentum)[0][max(one.anchored, 0) :]
+            found[one.first, : one.rows] = _stopping(one.integrator.model, at, momentum)[0]
             before = one
         return found
 

@@ -302,7 +302,8 @@ class Search:
 
     @explain_calls
     def solve(self, q0: ArrayLike | None = None, v0: ArrayLike | None = None, *, control: FirstGuess = None,
-              states: States = None, shift: int = 0, goal: ArrayLike | None = None, max_iterations: int = 200,
+              states: States = None, shift: int = 0, goal: ArrayLike | None = None,
+              phases: Sequence[ContactPhase] | None = None, max_iterations: int = 200,
               tolerance: float = 1e-7, bound_tolerance: float = 1e-6,
               progress: Callable[[int, float], object] | None = None) -> MotionSolution:  # fmt: skip
         """Find the controls from a start.
@@ -324,6 +325,8 @@ class Search:
             ones are repeated.
         goal : (nq,) or (steps + 1, nq) array, optional [m or rad]
             From here on instead of that of the QuadraticCost, for a goal that moves.
+        phases : sequence of ContactPhase, optional
+            From here on instead of those before, and of as many steps: seen from a later start, phases begin earlier.
         max_iterations : int, optional
         tolerance, bound_tolerance : float, optional
             As of :func:`optimize_motion`.
@@ -354,7 +357,7 @@ class Search:
             raise InputError("bound_tolerance", bound_tolerance, "must be a positive number")
         if later is None or later < 0:
             raise InputError("shift", shift, "must be a whole number")
-        problem, first = self._begun(q0, v0, control, states, later, goal)
+        problem, first = self._begun(q0, v0, control, states, later, goal, phases)
         told = None if progress is None else Asked(progress, "progress", "(iteration, cost)", timed=False)
         if isinstance(self._search, Transcription):
             tell = told or (lambda iteration, cost: None)
@@ -405,7 +408,8 @@ class Search:
         )  # fmt: skip
 
     def _begun(self, q0: ArrayLike | None, v0: ArrayLike | None, control: FirstGuess, states: States, later: int,
-               goal: ArrayLike | None) -> tuple[ShootingProblem, Iterate]:  # fmt: skip
+               goal: ArrayLike | None,
+               phases: Sequence[ContactPhase] | None) -> tuple[ShootingProblem, Iterate]:  # fmt: skip
         """Return the problem from a start, and the first motion."""
         self._goal = self._goal if goal is None else goal
         if self._problem is None or self.model.prescribed_joint_names:
@@ -418,6 +422,8 @@ class Search:
             problem.set_goal(goal)
         if problem.bounds:
             problem.bounds.shift(later)
+        if phases is not None:
+            problem.set_phases(phases)
         free = self._search == "fddp" or isinstance(self._search, Transcription)
         if self._search == "fddp":
             problem.require_gaps()

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from vitree._core import scalar, wide
 from vitree.arguments import Keywords, as_numbers, axes_of, entries, of_kind, real, several
-from vitree.control.bounded import Bounded, BoundedValues, ImpulseSlopes, Motion, Quadratic
+from vitree.control.bounded import Bounded, BoundedValues, ImpulseSlopes, Motion, Piece, Quadratic, moved
 from vitree.control.contact_bounds import FrameImpulses, FrictionCone, PlaceBounds, SoleBounds
 from vitree.control.contact_steps import ContactSteps, Stretch
 from vitree.control.contacts import ContactPhase
@@ -24,7 +24,7 @@ from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.integrators.composed_slopes import Rows, part_slopes
 from vitree.integrators.contact_slopes import Touched
 from vitree.integrators.curvature import QUICK, bends, columns_of
-from vitree.integrators.slopes import Slopes, joint_maps, kicks_of
+from vitree.integrators.slopes import Anchored, Slopes, joint_maps, kicks_of
 from vitree.mechanism.flat import JointInfo
 from vitree.model.changes import with_fields
 from vitree.model.contacts import Nodes, places_of, split_rows
@@ -53,7 +53,7 @@ class Iterate:
 
     A row of controls has torque, inputs, and the prescribed coordinates at the end of the step. ``touched`` has the
     contacts that pushed in each step, and is empty without contacts. ``penalty`` is what bounds on states and contact
-    forces add to the cost. ``impulses`` (steps, c) are those of the rows that hold frames in phases of contact. In multiple shooting step k ends at row k of ``ends``, (steps, nq) and (steps, nv), at the displacement of row
+    forces add to the cost. ``impulses`` (steps, c) are those of the constraints, in phases of contact. In multiple shooting step k ends at row k of ``ends``, (steps, nq) and (steps, nv), at the displacement of row
     k of ``gaps`` (steps, 2 nv) from the next node; None where there are no gaps.
     """
 
@@ -81,7 +81,7 @@ class Expansion(NamedTuple):
 
     ``impulses`` (m, nv) [s] are the momenta of unit forces at the start of the first step; on joints of one coordinate
     all steps have the same. They are zero where other controls than forces act. ``slopes``, ``crossed`` and ``curved``
-    are those of :class:`Quadratic`.
+    are those of :class:`Quadratic`, and ``pieces`` the terms of bounds that are part of all.
     """
 
     A: np.ndarray
@@ -92,6 +92,12 @@ class Expansion(NamedTuple):
     slopes: np.ndarray
     crossed: np.ndarray
     curved: np.ndarray
+    pieces: Sequence[Piece] = ()
+
+    def along(self, x: np.ndarray, u: np.ndarray) -> Expansion:
+        """Return the expansion with the pieces of the bounds' terms along states x and controls u nearby."""
+        cost = Quadratic(*(part.copy() for part in self[3:8]))
+        return self._replace(pieces=moved(self.pieces, x, u, cost), **cost._asdict())
 
     def change(self, x: np.ndarray, u: np.ndarray, gu: np.ndarray, R: np.ndarray) -> tuple[float, float]:
         """Return the linear and the quadratic change of the cost by states x (steps + 1, n) and controls (steps, m).
@@ -103,7 +109,14 @@ class Expansion(NamedTuple):
         if len(self.slopes):
             linear += np.vdot(self.slopes, u)
             square += np.vdot(u, 2 * (self.crossed @ x[:-1, :, None])[:, :, 0] + (self.curved @ u[:, :, None])[:, :, 0])
-        return float(linear), float(0.5 * square)
+        return self.corrected(float(linear), float(0.5 * square), x, u)
+
+    def corrected(self, linear: float, square: float, x: np.ndarray, u: np.ndarray) -> tuple[float, float]:
+        """Return a linear and a quadratic change, of which the terms of bounds have their pieces, with these terms."""
+        for piece in self.pieces:
+            first, whole = piece.change(x, u)
+            linear, square = linear + first, square + whole - first
+        return linear, square
 
 
 class Pass(NamedTuple):
@@ -222,6 +235,8 @@ class ShootingProblem:
         self.options = dict(options or {})
         if phases is not None:
             require_phases(model, velocity_bounds)
+            if method == "midpoint" and self.options.setdefault("kinetic", "midpoint") != "midpoint":
+                raise InputError("kinetic", self.options["kinetic"], 'must be "midpoint" with phases, as of held robots')
             model = with_fields(model, contacts=(), ground=None)
         if model.has_contact or phases is not None:
             # steps in contact that were taken in parts have no derivatives
@@ -230,8 +245,9 @@ class ShootingProblem:
         self.model, self.dt, self.method = model, real(dt), method
         self.phases: ContactSteps | None = None
         if phases is not None:
-            q = model.neutral() if q0 is None else model.validate_configuration(q0, "q0")
-            self.phases = ContactSteps(model, phases, q, friction, ground, clearance, method, self.dt, self.options)
+            q, whole = model.neutral() if q0 is None else model.validate_configuration(q0, "q0"), self.options
+            self.phases = ContactSteps(model, phases, q, self.dt, (friction, ground, clearance),
+                                       lambda held: integrator_of(held, method, self.dt, whole))  # fmt: skip
             self.phases.require_start(q)
         self.steps = steps_of(duration, self.dt, self.phases)
         free = [Stretch(0, self.steps, self.integrator)]
@@ -286,6 +302,18 @@ class ShootingProblem:
             self.start = q, model.generalized_momentum(q, v)
         if self.at_start:
             self.goal = self._goal(None)
+
+    def set_phases(self, phases: Sequence[ContactPhase]) -> None:
+        """Replace the phases of contact by others of as many steps; multipliers of bounds stay, row by row."""
+        if self.phases is None:
+            raise InputError("phases need a Search that was made with phases")
+        found = self.phases.again(phases, self.start[0])
+        if found.steps != self.steps:
+            raise InputError("phases", phases, f"have {found.steps} steps; those of this Search have {self.steps}")
+        found.require_start(self.start[0])
+        before, self.phases, self.stretches = self.bounds, found, found.stretches
+        self.bounds = Bounded([self.of_states, *bounds_of(found)])
+        self.bounds.take(before)
 
     def set_goal(self, goal: ArrayLike) -> None:
         """Replace the configurations of the goal."""
@@ -367,7 +395,7 @@ class ShootingProblem:
         return self._iterate(q, p, used, [], impulses, ends, gaps)
 
     def _no_impulses(self) -> np.ndarray:
-        """Return zeros for the impulses of the rows that hold frames."""
+        """Return zeros for the impulses of constraints, of none without phases."""
         return np.zeros((self.steps, 0 if self.phases is None else self.phases.rows))
 
     def _take(self, one: Stretch, first: int, used: np.ndarray, q: np.ndarray, p: np.ndarray, impulses: np.ndarray,
@@ -381,13 +409,13 @@ class ShootingProblem:
         integrator.renew()
         integrator.start(self.dt * first, q[0], p[0])
         integrator.keep_logs()
-        pushes = np.empty((count, len(integrator.model.constraints))) if one.rows else None
+        pushes = np.empty((count, one.rows)) if one.rows and self.phases is not None else None
         status, _ = core.follow(integrator.stepper, correction, self.controls.low, self.controls.high, used, q, p, moved,
                                 parts, one.anchored, pushes)  # fmt: skip
         if status:
             raise integrator._stopped(status)
         if pushes is not None:
-            impulses[first : first + count, : one.rows] = pushes[:, one.anchored :]
+            impulses[first : first + count, : one.rows] = pushes
 
     def at(self, q: np.ndarray, p: np.ndarray, controls: np.ndarray) -> Iterate:
         """Return a motion that is known, of a model without contacts."""
@@ -555,22 +583,13 @@ class ShootingProblem:
 
     def expand(self, at: Iterate) -> Expansion:
         """Return the derivatives of the steps and of the cost at a motion."""
-        rows, m, n = self.rows(at), len(self.acts), 2 * self.model.nv
-        parts = [part_slopes([one.integrator], rows.of(slice(one.first, one.last)) if len(self.stretches) > 1 else rows,
-                             at.touched, anchored=one.anchored) for one in self.stretches]  # fmt: skip
+        parts, m, n = self.slopes(at), len(self.acts), 2 * self.model.nv
         found, impulses = parts[0], np.zeros((m, self.model.nv))
         if self.controls.forces:
             impulses[:] = found.F.reshape(-1, 2, self.model.nv, self.model.nv)[0, 0][:, self.acts].T
         A, B = (x[0] if len(x) == 1 else np.concatenate(x) for x in (
             [part.A for part in parts], [self.controls.slopes(part) for part in parts]))  # fmt: skip
-        pushes = None
-        if at.impulses.shape[1]:
-            pushes = ImpulseSlopes(*(np.zeros((self.steps, at.impulses.shape[1], k)) for k in (n, m)))
-            for one, part in zip(self.stretches, parts, strict=True):
-                if one.rows:
-                    steps = slice(one.first, one.last)
-                    pushes.by_state[steps, : one.rows] = -part.multipliers[:, one.anchored :]
-                    pushes.by_control[steps, : one.rows] = self.controls.impulse_slopes(part)[:, one.anchored :]
+        pushes = self.impulse_slopes(parts) if at.impulses.shape[1] else None
         x = at.x
         gradients, matrices = np.empty_like(x), np.empty((len(x), *self.Q.shape))
         np.matmul(x[:-1], 2 * self.Q, out=gradients[:-1])
@@ -582,7 +601,7 @@ class ShootingProblem:
         self.frames.expand(at.q, gradients, matrices)
         mixed = self.steps if pushes is not None else 0
         cost = Quadratic(gradients, matrices, np.zeros((mixed, m)), np.zeros((mixed, m, n)), np.zeros((mixed, m, m)))
-        self.bounds.add(at.motion, pushes, cost)
+        pieces = self.bounds.add(at.motion, pushes, cost)
         if at.gaps is not None and self.model.nq != self.model.nv:
             # the end of a step is displaced in its own axes, and the next node in those of the node
             nv, gaps = self.model.nv, at.gaps[:, : self.model.nv]
@@ -596,7 +615,30 @@ class ShootingProblem:
             A, matrices = self.widened(A, 2), self.widened(self.widened(matrices, 1), 2)
             A[:, : 2 * nv, 2 * nv :], A[:, 2 * nv :, :nv] = found.memory[:, :, :nv], np.eye(nv)
             A[:, : 2 * nv, :nv] += found.memory[:, :, nv:]
-        return Expansion(A, B, impulses, gradients, matrices, *cost[2:])
+        # without contacts few bounds change along a correction
+        return Expansion(A, B, impulses, gradients, matrices, *cost[2:], pieces if self.phases is not None else ())
+
+    def slopes(self, at: Iterate) -> list[Slopes]:
+        """Return the derivatives of the steps of each stretch."""
+        rows = self.rows(at)
+        if self.phases is None:
+            return [part_slopes([self.integrator], rows, at.touched)]
+        found = []
+        for one in self.stretches:
+            steps = slice(one.first, one.last)
+            known = Anchored(one.anchored, -at.impulses[steps, : one.rows]) if one.rows else None
+            found.append(part_slopes([one.integrator], rows.of(steps), anchored=known))
+        return found
+
+    def impulse_slopes(self, parts: Sequence[Slopes]) -> ImpulseSlopes:
+        """Return the derivatives of impulses of constraints, of those of the steps of each stretch."""
+        count = max(one.rows for one in self.stretches)
+        found = ImpulseSlopes(*(np.zeros((self.steps, count, k)) for k in (2 * self.model.nv, len(self.acts))))
+        for one, part in zip(self.stretches, parts, strict=True):
+            if one.rows:
+                found.by_state[one.first : one.last, : one.rows] = -part.multipliers
+                found.by_control[one.first : one.last, : one.rows] = self.controls.impulse_slopes(part)
+        return found
 
     def widened(self, x: np.ndarray, axis: int) -> np.ndarray:
         """Return an array with zeros for the configuration before a node, behind the states of an axis."""
@@ -608,7 +650,7 @@ class ShootingProblem:
                 curvature: np.ndarray | None = None, bounds: tuple[np.ndarray, ...] | None = None,
                 costates: np.ndarray | None = None, gaps: np.ndarray | None = None) -> Pass:  # fmt: skip
         """Return the backward pass over a quadratic model, with the slopes gu and the matrix R of the controls."""
-        A, B, impulses, gx, W, slopes, *mixed = model
+        A, B, impulses, gx, W, slopes, *mixed, _ = model
         steps, n, m = B.shape
         more = None
         if len(slopes):

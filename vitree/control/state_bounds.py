@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.arguments import as_numbers, mapping, shown
-from vitree.control.bounded import BoundedValues, ImpulseSlopes, Motion, Quadratic
+from vitree.control.bounded import BoundedValues, ImpulseSlopes, Linear, Motion
 from vitree.control.momenta import Entries
 from vitree.errors import InputError, UnknownNameError
 from vitree.model.model import Model
@@ -116,14 +116,11 @@ class StateBounds(BoundedValues):
         """Return the values (steps + 1, b)."""
         return self._rows(motion.q, motion.p).values
 
-    def add(self, motion: Motion, slopes: ImpulseSlopes | None, cost: Quadratic) -> None:
-        """Add the terms' gradients and Gauss-Newton matrices by the state."""
+    def linear(self, motion: Motion, slopes: ImpulseSlopes | None) -> Linear:
+        """Return the values with their derivatives by the state."""
         values, by_state = self._rows(motion.q, motion.p, slopes=True)
         assert by_state is not None
-        first, second = self.weights(values)
-        n = by_state.shape[2]
-        cost.gradients[:, :n] += np.einsum("kb,kbi->ki", first, by_state)
-        cost.matrices[:, :n, :n] += by_state.swapaxes(1, 2) @ (second[:, :, None] * by_state)
+        return Linear(values, by_state)
 
     @property
     def bends(self) -> bool:
@@ -137,7 +134,7 @@ class StateBounds(BoundedValues):
         """
         model, nv, n = self.model, self.model.nv, len(q)
         w = np.zeros((n, nv))
-        w[:, self.v] = self.weights(self._rows(q, p).values)[0][:, len(self.q) :]
+        w[:, self.v] = self.term(self._rows(q, p).values).gradient[:, len(self.q) :]
 
         def gradient(q: np.ndarray) -> np.ndarray:
             _, by_q, by_p = velocity_slopes(model, q.reshape(-1, nv), np.tile(p, (2 * nv, 1)))

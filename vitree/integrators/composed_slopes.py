@@ -16,7 +16,7 @@ from vitree.errors import InputError
 from vitree.integrators.base import Records
 from vitree.integrators.composition import SHARES
 from vitree.integrators.contact_slopes import Touched
-from vitree.integrators.slopes import UNEXPLAINED, NodeSlopes, Slopes, factored, kicks_of, slopes
+from vitree.integrators.slopes import UNEXPLAINED, Anchored, NodeSlopes, Slopes, factored, kicks_of, slopes
 from vitree.integrators.variational import LinearTime, Midpoint
 from vitree.model.model import Model
 from vitree.model.user_inputs import Motion
@@ -224,7 +224,7 @@ def _taken(parts: Sequence[Part], steps: Rows, torque: np.ndarray, motion: np.nd
 
 def part_slopes(parts: Sequence[Part], rows: Rows, touched: Sequence[Touched | None] = (),
                 before: tuple[np.ndarray, np.ndarray, Touched | None] | None = None,
-                anchored: int = -1) -> Slopes:  # fmt: skip
+                anchored: Anchored | None = None) -> Slopes:  # fmt: skip
     """Return the derivatives of substeps; ``touched`` are the contacts that pushed in steps of order 2.
 
     ``before`` is the step before these, and ``anchored`` as of :func:`vitree.integrators.slopes.slopes`.

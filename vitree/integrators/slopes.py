@@ -39,6 +39,16 @@ class UnexplainedError(InputError):
     """A step does not end where the forces that are known lead to."""
 
 
+class Anchored(NamedTuple):
+    """The constraints from the number ``first`` on hold what they measure at the start of each step.
+
+    ``multipliers`` (n, m) are the impulses lam of all constraints, p1 = .. + Dh(q1)^T lam.
+    """
+
+    first: int
+    multipliers: np.ndarray
+
+
 @dataclass(frozen=True, eq=False)
 class Slopes:
     """Derivatives of the momenta at the nodes of steps, by displacements of the joints there.
@@ -102,7 +112,8 @@ class Slopes:
 
 def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: np.ndarray, u: np.ndarray,
            p2: np.ndarray | None = None, t: np.ndarray | None = None, touched: Sequence[Touched | None] = (),
-           before: tuple[np.ndarray, np.ndarray, Touched | None] | None = None, anchored: int = -1) -> Slopes:  # fmt: skip
+           before: tuple[np.ndarray, np.ndarray, Touched | None] | None = None,
+           anchored: Anchored | None = None) -> Slopes:  # fmt: skip
     """Return the derivatives of steps, which follow each other where contacts push.
 
     Parameters
@@ -122,8 +133,8 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
         The contacts that pushed in each step; none if not given.
     before : (q, q2, touched), optional
         The step before the first.
-    anchored : int, optional
-        The constraints from this number on hold what they measure at the start of each step; none if negative.
+    anchored : Anchored, optional
+        Constraints that hold what they measure at the start of each step; none if not given.
     """
     model: Model = integrator.model
     n, nv = len(q), model.nv
@@ -133,12 +144,12 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
             None if one is None else held_by(stepper, model, integrator.dt, q[k], q2[k], one)
             for k, one in enumerate(touched)
         ]
-        found = node_slopes(integrator, q, q2, p, u, p2, t, helds)
+        found = node_slopes(integrator, q, q2, p, u, p2, t, helds, None if anchored is None else anchored.multipliers)
         first = None
         if before is not None and (last := before[2]) is not None and helds and helds[0] is not None and helds[0].leads:
             first = held_by(stepper, model, integrator.dt, before[0], before[1], last)
         A, multipliers, prescribed, memory = _map(model, integrator.dt, found.K, q, q2, [first, *helds],
-                                                 anchored)  # fmt: skip
+                                                 -1 if anchored is None else anchored.first)  # fmt: skip
         return Slopes(A, *found[1:], multipliers, prescribed, _light(found.K), memory)
     found = _compiled(integrator, q, q2, p, u, MAPPED)
     A = found.K.reshape(n, 2 * nv, 2 * nv)
@@ -169,10 +180,11 @@ class NodeSlopes(NamedTuple):
 
 def node_slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: np.ndarray, u: np.ndarray,
                 p2: np.ndarray | None = None, t: np.ndarray | None = None,
-                helds: Sequence[Held | None] = ()) -> NodeSlopes:  # fmt: skip
+                helds: Sequence[Held | None] = (), known: np.ndarray | None = None) -> NodeSlopes:  # fmt: skip
     """Return the derivatives of the momenta at the nodes of steps; arguments as of :func:`slopes`.
 
     With ``p2`` the constraints' impulses are part of p1, and so are those of the contacts ``helds`` of each step.
+    ``known`` (n, m) are these impulses lam; found from p1 and p2 if not given.
     """
     model: Model = integrator.model
     times = np.zeros(len(q)) if t is None else t
@@ -193,12 +205,13 @@ def node_slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray
                     p2[k] -= held.late
     found = at(p)
     if model.constraints and p2 is not None:
-        # the torque that p2 tells, and of what is left at node 1 the part of the constraints
-        torque = np.linalg.solve(found.F[..., 1, :, :], (p2 - found.ends[1])[:, :, None])
-        rows = model._constraint_rows(q)[1].swapaxes(1, 2)
-        left = (p - found.ends[0])[:, :, None] + found.F[..., 0, :, :] @ torque
-        free = ~np.asarray(model.flat.kinematic, dtype=bool)
-        lam = (np.linalg.pinv(rows[:, free], rcond=1e-12) @ left[:, free])[:, :, 0]
+        rows, lam = model._constraint_rows(q)[1].swapaxes(1, 2), known
+        if lam is None:
+            # the torque that p2 tells, and of what is left at node 1 the part of the constraints
+            torque = np.linalg.solve(found.F[..., 1, :, :], (p2 - found.ends[1])[:, :, None])
+            left = (p - found.ends[0])[:, :, None] + found.F[..., 0, :, :] @ torque
+            free = ~np.asarray(model.flat.kinematic, dtype=bool)
+            lam = (np.linalg.pinv(rows[:, free], rcond=1e-12) @ left[:, free])[:, :, 0]
         kick = (rows @ lam[:, :, None])[:, :, 0]
         if not found.diagonal:
             # these derivatives depend on the force on the joints, which p1 without the impulses tells

@@ -17,22 +17,47 @@ cdef double SLOPE_LEFT = 1e-12      # fraction of the largest slope at which the
 cdef double SUFFICIENT = 1e-4       # fraction of the decrease that a slope predicts
 
 
+cdef inline void add_rows_of(const double* a, int apart, const double* b, double* out, int size, int columns,
+                             int row) noexcept nogil:
+    # out (columns,) += the sum of a[j apart] and the j-th row of b, whose rows are ``row`` apart, in this order
+    cdef int j = 0
+    while j < size - 3:
+        vt_add_four(columns, a + j * apart, apart, b + j * row, row, out)
+        j += 4
+    while j < size:
+        vt_add_row(columns, a[j * apart], b + j * row, out)
+        j += 1
+
+
 cdef void product(const double* a, const double* b, double* out, int rows, int inner_size, int columns) noexcept nogil:
     # out = a b
-    cdef int i, j
+    cdef int i
     memset(out, 0, rows * columns * sizeof(double))
     for i in range(rows):
-        for j in range(inner_size):
-            vt_add_row(columns, a[i * inner_size + j], b + j * columns, out + i * columns)
+        add_rows_of(a + i * inner_size, 1, b, out + i * columns, inner_size, columns, columns)
 
 
 cdef void add_product_turned(const double* a, const double* b, double* out, int rows, int inner_size,
                              int columns) noexcept nogil:
     # out += a^T b; a (inner_size, rows)
+    cdef int i
+    for i in range(rows):
+        add_rows_of(a + i, rows, b, out + i * columns, inner_size, columns, columns)
+
+
+cdef void add_upper_turned(const double* a, const double* b, double* out, int n, int inner_size) noexcept nogil:
+    # the same of n rows and columns, without what is below the diagonal
+    cdef int i
+    for i in range(n):
+        add_rows_of(a + i, n, b + i, out + i * n + i, inner_size, n - i, n)
+
+
+cdef void mirror(double* a, int n) noexcept nogil:
+    # what is below the diagonal is as what is above it
     cdef int i, j
-    for j in range(inner_size):
-        for i in range(rows):
-            vt_add_row(columns, a[j * rows + i], b + j * columns, out + i * columns)
+    for i in range(n):
+        for j in range(i):
+            a[i * n + j] = a[j * n + i]
 
 
 cdef void make_symmetric(double* a, int n) noexcept nogil:
@@ -259,7 +284,7 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
             memcpy(c.Qu, &gu[i, 0], m * sizeof(double))
             add_product_turned(&B[i, 0, 0], c.Vx, c.Qu, m, n, 1)
             memcpy(c.Qxx, &W[i, 0, 0], n * n * sizeof(double))
-            add_product_turned(&A[i, 0, 0], c.VA, c.Qxx, n, n, n)
+            add_upper_turned(&A[i, 0, 0], c.VA, c.Qxx, n, n)
             memcpy(c.Quu, &R[0, 0], m * m * sizeof(double))
             add_product_turned(&B[i, 0, 0], c.VB, c.Quu, m, n, m)
             memset(c.Qux, 0, m * n * sizeof(double))
@@ -307,9 +332,9 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
             add_product_turned(c.Qux, &k[i, 0], c.Qx, n, m, 1)
             product(c.Quu, &K[i, 0, 0], c.pushed, m, m, n)
             vt_add_row(m * n, 1.0, c.Qux, c.pushed)
-            add_product_turned(&K[i, 0, 0], c.pushed, c.Qxx, n, m, n)
-            add_product_turned(c.Qux, &K[i, 0, 0], c.Qxx, n, m, n)
-            make_symmetric(c.Qxx, n)
+            add_upper_turned(&K[i, 0, 0], c.pushed, c.Qxx, n, m)
+            add_upper_turned(c.Qux, &K[i, 0, 0], c.Qxx, n, m)
+            mirror(c.Qxx, n)
             memcpy(c.Vx, c.Qx, n * sizeof(double))
             memcpy(c.Vxx, c.Qxx, n * n * sizeof(double))
             for r in range(n * n):
