@@ -9,6 +9,8 @@ from vitree.control.shooting_problem import Iterate, Iteration, ShootingProblem
 #: The tolerance of the first minimisation, without and with multipliers of an earlier search, and the factor by which
 #: that of the next one is smaller.
 COLD, WARM, TIGHTER = 1e-2, 1e-6, 0.1
+#: The share of the tolerance beyond which penalties grow instead, where multipliers alone change nothing.
+FINEST = 1e-3
 #: Most minimisations, and most that fail.
 MOST, FAILED = 40, 5
 
@@ -26,6 +28,7 @@ class AugmentedLagrangian:
         self.costs = [self.at.cost - self.at.penalty]
         self._loose = WARM if problem.bounds.warm else COLD
         self._count = self._failed = 0
+        self._finer = 1.0
         self._moved = False
 
     @property
@@ -36,15 +39,18 @@ class AugmentedLagrangian:
     def improve(self, tolerance: float) -> tuple[bool, str] | None:
         """Improve the motion; return whether the iteration has converged and why it ended, or None."""
         bounds = self.problem.bounds
-        while (ended := self.iteration.improve(max(self._loose, tolerance))) is not None:
+        while (ended := self.iteration.improve(self._finer * max(self._loose, tolerance))) is not None:
             at = self.at
             if at.gaps is not None:
                 return ended
             self._count += 1
             if ended[0]:
-                off = bounds.update(at.motion, grow=self._moved or self._loose <= tolerance)
+                off = bounds.update(at.motion, grow=self._moved or self._finer < FINEST)
                 if off <= self.allowed and self._loose <= tolerance:
                     return ended
+                if not self._moved and self._loose <= tolerance:
+                    # steps that other multipliers ask for are too small for the tolerance
+                    self._finer *= TIGHTER
                 self._loose *= TIGHTER
             else:
                 # where penalties are steep, the quadratic model holds less far than any step

@@ -48,8 +48,10 @@ class Linear(NamedTuple):
     def change(self, x: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Return the change (rows, b) of the values by states x (steps + 1, n) and controls u (steps, m)."""
         rows, _, n = self.by_state.shape
-        found = (self.by_state @ x[:rows, :n, None])[:, :, 0]
-        return found if self.by_control is None else found + (self.by_control @ u[:, :, None])[:, :, 0]
+        found: np.ndarray = (self.by_state @ x[:rows, :n, None])[:, :, 0]
+        if self.by_control is not None:
+            found += (self.by_control @ u[:, :, None])[:, :, 0]
+        return found
 
 
 class Term(NamedTuple):
@@ -138,6 +140,11 @@ class BoundedValues:
         self.multipliers = self.multipliers[:, np.minimum(np.arange(last + 1) + steps, last)] * self.bounded
 
     @property
+    def steep(self) -> np.ndarray:
+        """The penalties of the multipliers of a row."""
+        return np.repeat(self.penalties, self.multipliers.shape[2] // len(self.penalties))
+
+    @property
     def bounded(self) -> np.ndarray:
         """Where there are multipliers."""
         return np.isfinite([self.low, self.high])
@@ -167,7 +174,7 @@ class BoundedValues:
         """Return the term of a motion."""
         if not self.penalties.any():
             return 0.0
-        known = np.sum(self.multipliers**2 / (2 * self.penalties))
+        known = np.sum(self.multipliers**2 / (2 * self.steep))
         return float(self.costs(self.values(motion)).sum() - known)
 
     def violation(self, motion: Motion) -> tuple[float, str]:
@@ -183,7 +190,7 @@ class BoundedValues:
         of violations that have not shrunk enough grow.
         """
         found = self._pushes(self.values(motion))
-        off = (np.abs(found - self.multipliers) / self.penalties).max(axis=(0, 1), initial=0.0)
+        off = (np.abs(found - self.multipliers) / self.steep).max(axis=(0, 1), initial=0.0)
         off = off.reshape(len(self.penalties), -1).max(axis=1)
         self.multipliers = found
         if grow:
@@ -212,9 +219,12 @@ class Piece(NamedTuple):
     here: Term
     there: Term
 
-    def change(self, x: np.ndarray, u: np.ndarray) -> tuple[float, float]:
-        """Return by how much a linear change, and the whole one, differ from those of the piece."""
-        by, v = self.given.change(x, u), self.given.values
+    def change(self, by: np.ndarray) -> tuple[float, float]:
+        """Return by how much the linear and the whole change of the term differ from those of the piece.
+
+        The values change by so much, (rows, b).
+        """
+        v = self.given.values
         piece = np.sum(self.there.gradient * by) + 0.5 * np.vdot(by, (self.there.matrix @ by[:, :, None])[:, :, 0])
         return (float(np.sum((self.here.gradient - self.there.gradient) * by)),
                 float((self.part.costs(v + by) - self.part.costs(v)).sum() - piece))  # fmt: skip
@@ -280,19 +290,17 @@ class Bounded:
             part.soften()
 
 
-def moved(pieces: Sequence[Piece], x: np.ndarray, u: np.ndarray, cost: Quadratic) -> list[Piece]:
-    """Return the pieces of terms along the linearised motion with states x and controls u.
+def moved(pieces: Sequence[Piece], changes: Sequence[np.ndarray], cost: Quadratic) -> list[Piece]:
+    """Return the pieces of terms whose values change so much.
 
     The quadratic model of the cost, which has the given pieces, gets these instead.
     """
     found = []
-    for one in pieces:
-        by = one.given.change(x, u)
-        term = one.part.term(one.given.values + by)
-        there = Term(term.gradient - (term.matrix @ by[:, :, None])[:, :, 0], term.matrix)
-        changed = (there.matrix != one.there.matrix).any(axis=(1, 2))
-        old = one.there
-        Term(np.where(changed[:, None], there.gradient - old.gradient, 0.0),
-             np.where(changed[:, None, None], there.matrix - old.matrix, 0.0)).add(one.given, cost)  # fmt: skip
-        found.append(one._replace(there=Term(np.where(changed[:, None], there.gradient, old.gradient), there.matrix)))
+    for one, by in zip(pieces, changes, strict=True):
+        term, old = one.part.term(one.given.values + by), one.there
+        rows = np.flatnonzero((term.matrix != old.matrix).any(axis=(1, 2)))
+        gradient, matrix = old.gradient.copy(), term.matrix
+        gradient[rows] = term.gradient[rows] - (matrix[rows] @ by[rows, :, None])[:, :, 0]
+        Term(gradient - old.gradient, matrix - old.matrix).add(one.given, cost)
+        found.append(one._replace(there=Term(gradient, matrix)))
     return found

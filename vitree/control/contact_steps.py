@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,6 @@ from vitree.control.contacts import (
 )
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.composed_slopes import Part
-from vitree.lie import SO3
 from vitree.mechanism.constraints import AxisConstraint, PointConstraint
 from vitree.model.changes import with_fields
 from vitree.model.model import Model
@@ -42,7 +42,7 @@ class Stretch(NamedTuple):
     last: int
     integrator: Part
     anchored: int = -1
-    columns: Mapping[str, slice] = {}  # noqa: RUF012
+    columns: Mapping[str, slice] = MappingProxyType({})
 
     @property
     def rows(self) -> int:
@@ -176,13 +176,17 @@ class ContactSteps:
         self.intervals: tuple[PhaseInterval, ...] = stretches_of(phases)
         self.stances: list[ContactInterval] = stances_of(phases, self.intervals)
         self.steps = self.intervals[-1].last
+        #: [N s] of a step
+        self.weight = model.total_mass * float(np.linalg.norm(model.gravity)) * dt or 1.0
         self.friction, self.ground, self.clearance = numbers = tuple(map(real, options))
         for name, given, value in zip(("friction", "ground", "clearance"), options, numbers, strict=True):
             if not np.isfinite(value) or (value < 0 and name != "ground"):
                 raise InputError(name, given, "must be a number" + (", zero or more" * (name != "ground")))
-        known = {} if before is None else before.frames
-        names = dict.fromkeys(stance.frame for stance in self.stances)
-        self.frames = {name: known[name] if name in known else HeldFrame(model, name, q0) for name in names}
+        known: dict[str, HeldFrame] = {} if before is None else before.frames
+        self.frames: dict[str, HeldFrame] = {}
+        for stance in self.stances:
+            name = stance.frame
+            self.frames[name] = known[name] if name in known else HeldFrame(model, name, q0)
         self.soles = self._soles(phases)
         #: by the frames that are held, and those of them that are fixed
         self._made: dict[tuple[tuple[str, ...], frozenset[str]], Stretch] = {} if before is None else before._made
@@ -205,7 +209,7 @@ class ContactSteps:
                     continue
                 size = entries(given, (2,), f'the sole of "{name}"')
                 if not (size > 0).all() or not np.array_equal(found.setdefault(name, size), size):
-                    raise InputError("phases", phases, f'give the sole of "{name}" two positive numbers, always the same')
+                    raise InputError("phases", phases, f'give the sole of "{name}" as two positive numbers, always the same')
         return found
 
     def again(self, phases: Sequence[ContactPhase], q0: np.ndarray) -> ContactSteps:
@@ -227,8 +231,8 @@ class ContactSteps:
         sizes = np.linalg.svd(made._constraint_rows(q[None])[1][0], compute_uv=False)
         if len(sizes) < len(made.constraints) or sizes[-1] <= STILL * sizes[0]:
             raise InputError(
-                f'a phase holds {", ".join(held)} by {count - anchored} rows, some of which others imply: hold a body by one point, '
-                "by two at most, or name it in fixed, and leave out what cannot move"
+                f"a phase holds {', '.join(held)} by {count - anchored} constraints, some of which others imply: hold a body "
+                "by two points at most, or by one frame that is named in fixed, and leave out what cannot move"
             )
         return Stretch(0, 0, self._make(made), anchored, columns)
 
@@ -278,7 +282,7 @@ class ContactSteps:
         return 0.5 * held * (1.0 + np.concatenate([[0.0], held[:-1]]))
 
     def columns_of(self, name: str, rows: np.ndarray) -> np.ndarray:
-        """Return the part (steps, r, ...) of rows (steps, c, ...) of impulses that is a frame's, zero where it is free."""
+        """Return the part of rows (steps, c, ...) of impulses that is a frame's, (steps, r, ...), zero where it is free."""
         sizes = [one.columns[name].stop - one.columns[name].start for one in self.stretches if name in one.columns]
         found = np.zeros((len(rows), max(sizes, default=0), *rows.shape[2:]))
         for one in self.stretches:

@@ -140,13 +140,13 @@ class DDP:
             return expected
         best, gaps = None, self.at.gaps
         for _ in range(PIECES):
-            x, u = self._motion(expansion, gaps)
-            linear, square = expansion.corrected(*expected, x, u)
+            changes = expansion.changes(*self._motion(expansion, gaps))
+            linear, square = expansion.corrected(*expected, changes)
             if best is None or linear + square < sum(best[0]):
                 best = (linear, square), self.last
             if abs(linear + square - sum(expected)) <= EXPLAINED * abs(linear + square):
                 break
-            expansion = expansion.along(x, u)
+            expansion = expansion.along(changes)
             again = self._back(expansion, curvature)
             if again is None:
                 break

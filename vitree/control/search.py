@@ -275,7 +275,8 @@ class Search:
                  costs: QuadraticCost | Sequence[QuadraticCost | FrameCost], actuators: Sequence[str] | None = None,
                  limits: ArrayLike | None = None, bounds: Bounds = None, velocity_bounds: Bounds = None,
                  phases: Sequence[ContactPhase] | None = None, friction: float = 1.0, ground: float = 0.0,
-                 clearance: float = 0.0, search: SearchKind = "ddp", method: str = "linear-time", **options: object):  # fmt: skip
+                 clearance: float = 0.0, search: SearchKind = "ddp", method: str = "linear-time",
+                 **options: object):  # fmt: skip
         named = {"projection": ProjectionNewton(), "transcription": Transcription()}
         if not isinstance(search, ProjectionNewton | Transcription) and not (
             isinstance(search, str) and search in SEARCHES
@@ -283,8 +284,8 @@ class Search:
             raise UnknownNameError("search", search, SEARCHES)
         if phases is not None and search not in PHASED:
             raise InputError(
-                f'phases need search="{PHASED[0]}" or "{PHASED[1]}"; other searches do not hold frames. MotionProblem has '
-                "phases as well, by transcription"
+                f'phases need search="{PHASED[0]}" or "{PHASED[1]}"; other searches do not hold frames. MotionProblem '
+                "has phases as well, by transcription"
             )
         self.model = model
         self._search = named.get(search, search) if isinstance(search, str) else search

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from vitree._core import scalar, wide
 from vitree.arguments import Keywords, as_numbers, axes_of, entries, of_kind, real, several
 from vitree.control.bounded import Bounded, BoundedValues, ImpulseSlopes, Motion, Piece, Quadratic, moved
-from vitree.control.contact_bounds import FrameImpulses, FrictionCone, PlaceBounds, SoleBounds
+from vitree.control.contact_bounds import FrictionCone, PlaceBounds, SoleBounds
 from vitree.control.contact_steps import ContactSteps, Stretch
 from vitree.control.contacts import ContactPhase
 from vitree.control.costs import FrameCost, QuadraticCost
@@ -53,8 +53,9 @@ class Iterate:
 
     A row of controls has torque, inputs, and the prescribed coordinates at the end of the step. ``touched`` has the
     contacts that pushed in each step, and is empty without contacts. ``penalty`` is what bounds on states and contact
-    forces add to the cost. ``impulses`` (steps, c) are those of the constraints, in phases of contact. In multiple shooting step k ends at row k of ``ends``, (steps, nq) and (steps, nv), at the displacement of row
-    k of ``gaps`` (steps, 2 nv) from the next node; None where there are no gaps.
+    forces add to the cost. ``impulses`` (steps, c) are those of the constraints, in phases of contact. In multiple
+    shooting step k ends at row k of ``ends``, (steps, nq) and (steps, nv), at the displacement of row k of ``gaps``
+    (steps, 2 nv) from the next node; None where there are no gaps.
     """
 
     q: np.ndarray
@@ -94,10 +95,14 @@ class Expansion(NamedTuple):
     curved: np.ndarray
     pieces: Sequence[Piece] = ()
 
-    def along(self, x: np.ndarray, u: np.ndarray) -> Expansion:
-        """Return the expansion with the pieces of the bounds' terms along states x and controls u nearby."""
+    def changes(self, x: np.ndarray, u: np.ndarray) -> list[np.ndarray]:
+        """Return how the values that have bounds change by states x (steps + 1, n) and controls u (steps, m)."""
+        return [piece.given.change(x, u) for piece in self.pieces]
+
+    def along(self, changes: Sequence[np.ndarray]) -> Expansion:
+        """Return the expansion with the pieces of the bounds' terms at values that change so much."""
         cost = Quadratic(*(part.copy() for part in self[3:8]))
-        return self._replace(pieces=moved(self.pieces, x, u, cost), **cost._asdict())
+        return self._replace(pieces=moved(self.pieces, changes, cost), **cost._asdict())
 
     def change(self, x: np.ndarray, u: np.ndarray, gu: np.ndarray, R: np.ndarray) -> tuple[float, float]:
         """Return the linear and the quadratic change of the cost by states x (steps + 1, n) and controls (steps, m).
@@ -109,12 +114,12 @@ class Expansion(NamedTuple):
         if len(self.slopes):
             linear += np.vdot(self.slopes, u)
             square += np.vdot(u, 2 * (self.crossed @ x[:-1, :, None])[:, :, 0] + (self.curved @ u[:, :, None])[:, :, 0])
-        return self.corrected(float(linear), float(0.5 * square), x, u)
+        return self.corrected(float(linear), float(0.5 * square), self.changes(x, u))
 
-    def corrected(self, linear: float, square: float, x: np.ndarray, u: np.ndarray) -> tuple[float, float]:
+    def corrected(self, linear: float, square: float, changes: Sequence[np.ndarray]) -> tuple[float, float]:
         """Return a linear and a quadratic change, of which the terms of bounds have their pieces, with these terms."""
-        for piece in self.pieces:
-            first, whole = piece.change(x, u)
+        for piece, by in zip(self.pieces, changes, strict=True):
+            first, whole = piece.change(by)
             linear, square = linear + first, square + whole - first
         return linear, square
 
@@ -236,7 +241,7 @@ class ShootingProblem:
         if phases is not None:
             require_phases(model, velocity_bounds)
             if method == "midpoint" and self.options.setdefault("kinetic", "midpoint") != "midpoint":
-                raise InputError("kinetic", self.options["kinetic"], 'must be "midpoint" with phases, as of held robots')
+                raise InputError("kinetic", self.options["kinetic"], 'must be "midpoint" with phases')
             model = with_fields(model, contacts=(), ground=None)
         if model.has_contact or phases is not None:
             # steps in contact that were taken in parts have no derivatives
@@ -249,6 +254,8 @@ class ShootingProblem:
             self.phases = ContactSteps(model, phases, q, self.dt, (friction, ground, clearance),
                                        lambda held: integrator_of(held, method, self.dt, whole))  # fmt: skip
             self.phases.require_start(q)
+        #: the configurations of the motion whose derivatives were asked for last, and these
+        self._known: tuple[np.ndarray, list[Slopes]] | None = None
         self.steps = steps_of(duration, self.dt, self.phases)
         free = [Stretch(0, self.steps, self.integrator)]
         #: steps of one model each, the whole motion without phases
@@ -410,8 +417,8 @@ class ShootingProblem:
         integrator.start(self.dt * first, q[0], p[0])
         integrator.keep_logs()
         pushes = np.empty((count, one.rows)) if one.rows and self.phases is not None else None
-        status, _ = core.follow(integrator.stepper, correction, self.controls.low, self.controls.high, used, q, p, moved,
-                                parts, one.anchored, pushes)  # fmt: skip
+        within = self.controls.low, self.controls.high
+        status, _ = core.follow(integrator.stepper, correction, *within, used, q, p, moved, parts, one.anchored, pushes)
         if status:
             raise integrator._stopped(status)
         if pushes is not None:
@@ -431,7 +438,7 @@ class ShootingProblem:
         x, penalty = self.states(q, p), self.bounds.penalise(Motion(q, p, impulses))
         return Iterate(q, p, controls, x, self.cost(q, x, controls) + penalty, penalty, touched, impulses, ends, gaps)
 
-    def follow(self, controls: np.ndarray, correction: tuple[object, ...] | None = None,
+    def follow(self, controls: np.ndarray, correction: tuple[Any, ...] | None = None,
                gaps: np.ndarray | None = None) -> Iterate:  # fmt: skip
         """Return the motion under controls (steps, ...), with a correction as the core takes it.
 
@@ -443,7 +450,7 @@ class ShootingProblem:
         ends = None if gaps is None else (np.empty_like(q[1:]), np.empty_like(p[1:]))
         for one in self.stretches:
             steps, nodes = slice(one.first, one.last), slice(one.first, one.last + 1)
-            parts = None if ends is None else tuple(x[steps] for x in (gaps, *ends))
+            parts = None if gaps is None or ends is None else (gaps[steps], ends[0][steps], ends[1][steps])
             own = correction
             if correction is not None and len(self.stretches) > 1:
                 acts, share, k, K, near_q, near_p = correction
@@ -493,7 +500,7 @@ class ShootingProblem:
         (q, p), stretches, phases = self.start, self.stretches, self.phases
 
         def simulate() -> Trajectory:
-            at, parts = (q, p), []
+            at, parts = (q, p), list[Trajectory]()
             for one in stretches:
                 model = self.model if phases is None else phases.model_at(one, at[0])
                 held = Simulation(model, at[0], p0=at[1], t0=self.dt * one.first, dt=self.dt, method=self.method,
@@ -595,9 +602,12 @@ class ShootingProblem:
         np.matmul(x[:-1], 2 * self.Q, out=gradients[:-1])
         np.matmul(x[-1], 2 * self.Q_end, out=gradients[-1])
         matrices[:-1], matrices[-1] = 2 * self.Q, 2 * self.Q_end
-        E = state_derivatives(self.model, x[:, : self.model.nv])
-        if E is not None:
-            gradients, matrices = (gradients[:, None] @ E)[:, 0], E.swapaxes(1, 2) @ matrices @ E
+        if self.model.nq != self.model.nv:
+            nv = self.model.nv
+            E = joint_maps(self.model, -x[:, :nv])
+            gradients[:, :nv] = (gradients[:, None, :nv] @ E)[:, 0]
+            matrices[:, :nv] = E.swapaxes(1, 2) @ matrices[:, :nv]
+            matrices[:, :, :nv] = matrices[:, :, :nv] @ E
         self.frames.expand(at.q, gradients, matrices)
         mixed = self.steps if pushes is not None else 0
         cost = Quadratic(gradients, matrices, np.zeros((mixed, m)), np.zeros((mixed, m, n)), np.zeros((mixed, m, m)))
@@ -606,6 +616,7 @@ class ShootingProblem:
             # the end of a step is displaced in its own axes, and the next node in those of the node
             nv, gaps = self.model.nv, at.gaps[:, : self.model.nv]
             turn = np.linalg.solve(joint_maps(self.model, gaps), joint_maps(self.model, -gaps))
+            A, B = A.copy(), B.copy()
             for rows in (A, B):
                 rows[:, :nv] = turn @ rows[:, :nv]
         if found.memory is not None:
@@ -620,14 +631,16 @@ class ShootingProblem:
 
     def slopes(self, at: Iterate) -> list[Slopes]:
         """Return the derivatives of the steps of each stretch."""
-        rows = self.rows(at)
-        if self.phases is None:
-            return [part_slopes([self.integrator], rows, at.touched)]
-        found = []
+        if self._known is not None and self._known[0] is at.q:
+            # the same motion with other multipliers
+            return self._known[1]
+        rows, found = self.rows(at), []
         for one in self.stretches:
             steps = slice(one.first, one.last)
-            known = Anchored(one.anchored, -at.impulses[steps, : one.rows]) if one.rows else None
-            found.append(part_slopes([one.integrator], rows.of(steps), anchored=known))
+            known = Anchored(one.anchored, -at.impulses[steps, : one.rows]) if at.impulses.shape[1] else None
+            found.append(part_slopes([one.integrator], rows.of(steps) if len(self.stretches) > 1 else rows, at.touched,
+                                     anchored=known))  # fmt: skip
+        self._known = at.q, found
         return found
 
     def impulse_slopes(self, parts: Sequence[Slopes]) -> ImpulseSlopes:
@@ -671,17 +684,6 @@ def line_search(at: Iterate, move: Callable[[float], Iterate | None],
     return None, 0.0
 
 
-def state_derivatives(model: Model, d: np.ndarray) -> np.ndarray | None:
-    """Return the derivatives (n, 2 nv, 2 nv) of x = (d, p) by displacements of q and by p; None if they are ones."""
-    if model.nq == model.nv:
-        return None
-    nv = model.nv
-    found = np.zeros((len(d), 2 * nv, 2 * nv))
-    found[:, range(2 * nv), range(2 * nv)] = 1.0
-    found[:, :nv, :nv] = joint_maps(model, -d)
-    return found
-
-
 def guess_parts(control: object) -> tuple[Any, object, object]:
     """Return the torque, the inputs and the prescribed coordinates of a first guess."""
     if not isinstance(control, Mapping):
@@ -697,7 +699,9 @@ def guess_parts(control: object) -> tuple[Any, object, object]:
 def require_phases(model: Model, velocity_bounds: Bounds) -> None:
     """Raise an InputError if phases of contact do not go with a model, or with bounds on velocities."""
     if model.prescribed_joint_names:
-        raise InputError(f'phases do not go with prescribed coordinates, and "{model.name}" has them: drive these joints')
+        raise InputError(
+            f'phases do not go with prescribed coordinates, and "{model.name}" has them: drive these joints instead'
+        )
     if velocity_bounds:
         raise InputError("velocity_bounds", velocity_bounds, "are not supported with phases; weigh momenta in the cost")
 
@@ -709,16 +713,17 @@ def steps_of(duration: float | None, dt: float, phases: ContactSteps | None) -> 
             raise InputError("give the duration of the motion, or phases, which have their own steps")
         return count_steps(duration, dt)
     if duration is not None and count_steps(duration, dt) != phases.steps:
-        raise InputError("duration", duration, f"is not that of the phases, {phases.steps} steps of {dt:g} s; leave it out")
+        raise InputError("duration", duration, f"is not that of the {phases.steps} steps of the phases; leave it out")
     return phases.steps
 
 
 def bounds_of(phases: ContactSteps) -> list[BoundedValues]:
     """Return the bounds on the impulses and on the places of the frames that phases hold."""
-    held = [name for name in phases.frames if phases.held(name).any()]
-    pushed = [FrameImpulses(phases, name) for name in held]
-    soles = [SoleBounds(each) for each in pushed if each.name in phases.soles]
-    return [*map(FrictionCone, pushed), *soles, PlaceBounds(phases)]
+    held = [name for name in phases.frames if phases.held(name).any() and phases.frames[name].along[:, 2].any()]
+    sizes = {len(phases.frames[name].along) for name in held}
+    groups = [[name for name in held if len(phases.frames[name].along) == k] for k in sorted(sizes)]
+    soles = [SoleBounds(phases, name) for name in held if name in phases.soles]
+    return [*(FrictionCone(phases, names) for names in groups), *soles, PlaceBounds(phases)]
 
 
 def _kinds(costs: object) -> tuple[QuadraticCost, list[FrameCost]]:

@@ -103,7 +103,7 @@ class StateBounds(BoundedValues):
         ends = np.tile(np.array([*of_q.values(), *of_v.values()]).reshape(-1, 2).T[:, None], (1, steps + 1, 1))
         width = 0.5 * (ends[1, 0] - ends[0, 0])
         ends[0, 0], ends[1, 0] = -np.inf, np.inf
-        super().__init__(names, *ends, np.maximum(np.where(np.isfinite(width), width, 1.0), NARROW))
+        super().__init__(names, ends[0], ends[1], np.maximum(np.where(np.isfinite(width), width, 1.0), NARROW))
 
     def by_name(self) -> tuple[dict[str, tuple[float, float]], dict[str, tuple[float, float]]]:
         """Return the bounds of coordinates and of velocities by their names."""

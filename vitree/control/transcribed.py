@@ -37,8 +37,8 @@ def require_forces(problem: ShootingProblem) -> None:
     model = problem.model
     if problem.phases is not None:
         raise InputError(
-            'search="transcription" takes no phases; take search="ddp" or "fddp", or plan with MotionProblem, which has '
-            "phases of its own"
+            'search="transcription" takes no phases; take search="ddp" or "fddp", or plan with MotionProblem, which '
+            "has phases of its own"
         )
     if model.has_contact:
         raise InputError(
