@@ -209,7 +209,7 @@ class ContactSteps:
                     continue
                 size = entries(given, (2,), f'the sole of "{name}"')
                 if not (size > 0).all() or not np.array_equal(found.setdefault(name, size), size):
-                    raise InputError("phases", phases, f'give the sole of "{name}" as two positive numbers, always the same')
+                    raise InputError("phases", phases, f'need two positive numbers for "{name}" in fixed, always the same')
         return found
 
     def again(self, phases: Sequence[ContactPhase], q0: np.ndarray) -> ContactSteps:
@@ -231,8 +231,8 @@ class ContactSteps:
         sizes = np.linalg.svd(made._constraint_rows(q[None])[1][0], compute_uv=False)
         if len(sizes) < len(made.constraints) or sizes[-1] <= STILL * sizes[0]:
             raise InputError(
-                f"a phase holds {', '.join(held)} by {count - anchored} constraints, some of which others imply: hold a body "
-                "by two points at most, or by one frame that is named in fixed, and leave out what cannot move"
+                f"a phase holds {', '.join(held)} by {count - anchored} constraints, some of which others imply: hold "
+                "a body by two points at most, or by one frame that is named in fixed, and leave out what cannot move"
             )
         return Stretch(0, 0, self._make(made), anchored, columns)
 
@@ -282,7 +282,7 @@ class ContactSteps:
         return 0.5 * held * (1.0 + np.concatenate([[0.0], held[:-1]]))
 
     def columns_of(self, name: str, rows: np.ndarray) -> np.ndarray:
-        """Return the part of rows (steps, c, ...) of impulses that is a frame's, (steps, r, ...), zero where it is free."""
+        """Return the part (steps, r, ...) of rows (steps, c, ...) of impulses that is a frame's, zero if it is free."""
         sizes = [one.columns[name].stop - one.columns[name].start for one in self.stretches if name in one.columns]
         found = np.zeros((len(rows), max(sizes, default=0), *rows.shape[2:]))
         for one in self.stretches:
