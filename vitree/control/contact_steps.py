@@ -209,7 +209,7 @@ class ContactSteps:
                     continue
                 size = entries(given, (2,), f'the sole of "{name}"')
                 if not (size > 0).all() or not np.array_equal(found.setdefault(name, size), size):
-                    raise InputError("phases", phases, f'need two positive numbers for "{name}" in fixed, always the same')
+                    raise InputError("phases", phases, f'need two positive numbers for "{name}" in fixed, and the same')
         return found
 
     def again(self, phases: Sequence[ContactPhase], q0: np.ndarray) -> ContactSteps:
