@@ -441,3 +441,29 @@ def test_models_and_problems_without_phases():
     free = optimize_motion(model, q0, duration=0.1, dt=0.02, costs=QuadraticCost(q0, R=1.0))
     assert free.impulses == free.contact_forces == {} and free.phases == ()
     assert not Bounded([])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_jump_has_the_optimum_of_the_transcription(method):
+    """Between phases of contact nothing but gravity acts: the momentum of the whole is that of the fall."""
+    tree = vt.Tree("hopper")
+    base = [vt.tx("x"), vt.tz("z"), vt.ry("lean")]
+    trunk = tree.world.add(*base, vt.body("trunk", 5.0, (0.2, 0.3, 0.1), com=(0, 0, 0.1)))
+    link = {"inertia": (0.02, 0.02, 0.005), "com": (0, 0, -0.15)}
+    knee = trunk.add(vt.ry("hip"), vt.body("thigh", 1.0, **link), vt.tz(-0.3))
+    knee.add(vt.ry("knee"), vt.body("shank", 0.5, **link), vt.tz(-0.3), vt.frame("foot"))
+    model, dt = tree.compile(), 0.02
+    start = np.array([0.0, 0.6 * np.cos(0.6), 0.0, -0.6, 1.2])
+    goal, weights = start + np.array([0.1, 0, 0, 0, 0]), np.repeat([10.0, 0.1, 0.01], [3, 2, 5])
+    cost = QuadraticCost(goal, Q=0.002 * weights, R=1e-5, Q_end=100 * weights)
+    phases = [ContactPhase(10, ["foot"]), ContactPhase(12), ContactPhase(10, ["foot"])]
+    task = {"dt": dt, "phases": phases, "actuators": ["hip", "knee"], "friction": 0.6, "clearance": 0.03, "method": method}
+    plan = optimize_motion(model, start, costs=cost, search="fddp", states=np.linspace(start, goal, 33), tolerance=1e-9,
+                           **task)  # fmt: skip
+    assert plan.success and plan.violation < 1e-6 and not plan.impulses["foot"][10:22].any()
+    fall = np.diff(plan.p[10:23, :2], axis=0)
+    np.testing.assert_allclose(fall, np.tile([0, -6.5 * 9.81 * dt], (12, 1)), atol=1e-9)
+    same = {"kinetic": "midpoint"} if method == "midpoint" else {}
+    other = solve(MotionProblem(model, start=(start, np.zeros(5)), cost=cost, guess=plan.q, **task, **same),
+                  tolerance=1e-8)  # fmt: skip
+    assert other.success and plan.cost == pytest.approx(other.cost, rel=1e-5)

@@ -77,7 +77,7 @@ class FrictionCone(BoundedValues):
                     along, at = steps.frames[name].along, one.columns[name].start
                     g = np.array([[0.0, 0.0, steps.friction], *(e for e in along if e[2] == 0.0)])
                     rows[k, :, at : at + len(along)] = g @ along.T
-            self.maps.append((slice(one.first, one.last), rows.reshape(-1, one.rows)))
+            self.maps.append((slice(one.first, one.last), rows.reshape(len(names) * self.size, one.rows)))
         #: (steps, frames)
         self.held = np.array([steps.held(name) for name in names]).T
         ends = np.zeros((steps.steps, len(names)))
