@@ -3,9 +3,9 @@
     python benchmarks/trajectory_optimization.py [--smoke] [--peer PYTHON]
 
 A pole on a cart swings up in two seconds. An acrobot, a double pendulum with one motor at its elbow, does in four. A
-Panda takes its hand to a pose in one (the package example-robot-data). A Go2 trots two steps, over phases of contact. "us a
-step" is the time over the iterations and over the steps of the motion. trep 1.0.3 takes 7.6 s for a swing-up of a pole on a cart of 1000 steps (recorded on
-another machine). The least of several runs counts.
+Panda takes its hand to a pose in one (the package example-robot-data). A Go2 trots two steps, over phases of contact.
+"us a step" is the time over the iterations and over the steps of the motion. trep 1.0.3 takes 7.6 s for a swing-up of a
+pole on a cart of 1000 steps (recorded on another machine). The least of several runs counts.
 
 With ``--peer`` the interpreter of an environment that has crocoddyl, which needs another Pinocchio than the one here:
 the same problems by both, costs without velocities. A UR5 takes its flange to a point, a quadrotor with four rotors

@@ -223,6 +223,8 @@ class ContactSteps:
         for name in held:
             columns[name] = slice(count, count + self.frames[name].size(name in fixed))
             count = columns[name].stop
+            if columns[name].start == count:
+                raise InputError(f'a phase holds "{name}", which does not move; leave it out')
         if not held:
             return Stretch(0, 0, self._make(model))
         made, anchored = self.holding(held, fixed), len(model.constraints)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar, wide
-from vitree.arguments import Keywords, as_numbers, axes_of, entries, of_kind, real, several
+from vitree.arguments import Keywords, as_numbers, axes_of, entries, mapping, of_kind, real, several
 from vitree.control.bounded import Bounded, BoundedValues, ImpulseSlopes, Motion, Piece, Quadratic, moved
 from vitree.control.contact_bounds import FrictionCone, PlaceBounds, SoleBounds
 from vitree.control.contact_steps import ContactSteps, Stretch
@@ -240,8 +240,10 @@ class ShootingProblem:
         self.options = dict(options or {})
         if phases is not None:
             require_phases(model, velocity_bounds)
-            if method == "midpoint" and self.options.setdefault("kinetic", "midpoint") != "midpoint":
-                raise InputError("kinetic", self.options["kinetic"], 'must be "midpoint" with phases')
+            if isinstance(method, str) and method == "midpoint":
+                kinetic = self.options.setdefault("kinetic", "midpoint")
+                if not (isinstance(kinetic, str) and kinetic == "midpoint"):
+                    raise InputError("kinetic", kinetic, 'must be "midpoint" with phases')
             model = with_fields(model, contacts=(), ground=None)
         if model.has_contact or phases is not None:
             # steps in contact that were taken in parts have no derivatives
@@ -702,7 +704,7 @@ def require_phases(model: Model, velocity_bounds: Bounds) -> None:
         raise InputError(
             f'phases do not go with prescribed coordinates, and "{model.name}" has them: drive these joints instead'
         )
-    if velocity_bounds:
+    if mapping(velocity_bounds, "velocity_bounds", "a mapping of names of velocities to (least, greatest)"):
         raise InputError("velocity_bounds", velocity_bounds, "are not supported with phases; weigh momenta in the cost")
 
 
