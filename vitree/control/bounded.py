@@ -60,6 +60,10 @@ class Term(NamedTuple):
     gradient: np.ndarray
     matrix: np.ndarray
 
+    def change(self, by: np.ndarray) -> float:
+        """Return the change of the term where the values change by ``by`` (rows, b)."""
+        return float(np.sum(self.gradient * by) + 0.5 * np.vdot(by, (self.matrix @ by[:, :, None])[:, :, 0]))
+
     def add(self, given: Linear, cost: Quadratic) -> None:
         """Add the term to the quadratic model of a cost."""
         acts = np.flatnonzero(self.gradient.any(axis=1) | self.matrix.any(axis=(1, 2)))
@@ -218,16 +222,25 @@ class Piece(NamedTuple):
     given: Linear
     here: Term
     there: Term
+    #: the term of the motion itself, and what the piece has there
+    cost: float
+    start: float
 
-    def change(self, by: np.ndarray) -> tuple[float, float]:
-        """Return by how much the linear and the whole change of the term differ from those of the piece.
+    @classmethod
+    def at(cls, part: BoundedValues, given: Linear) -> Piece:
+        """Return the piece at the motion itself."""
+        term, cost = part.term(given.values), float(part.costs(given.values).sum())
+        return cls(part, given, term, term, cost, cost)
 
-        The values change by so much, (rows, b).
+    def change(self, by: np.ndarray) -> tuple[float, float, float]:
+        """Return by how much changes of the term differ from those of the piece, where the values change so much.
+
+        They are the linear change and the whole one. The third number is by how much the term differs from the piece
+        there.
         """
-        v = self.given.values
-        piece = np.sum(self.there.gradient * by) + 0.5 * np.vdot(by, (self.there.matrix @ by[:, :, None])[:, :, 0])
-        return (float(np.sum((self.here.gradient - self.there.gradient) * by)),
-                float((self.part.costs(v + by) - self.part.costs(v)).sum() - piece))  # fmt: skip
+        piece, whole = self.there.change(by), float(self.part.costs(self.given.values + by).sum())
+        first = float(np.sum((self.here.gradient - self.there.gradient) * by))
+        return first, whole - self.cost - piece, whole - self.start - piece
 
 
 class Bounded:
@@ -270,10 +283,8 @@ class Bounded:
         found = []
         for part in self.parts:
             if part.penalties.any():
-                given = part.linear(motion, slopes)
-                term = part.term(given.values)
-                term.add(given, cost)
-                found.append(Piece(part, given, term, term))
+                found.append(Piece.at(part, part.linear(motion, slopes)))
+                found[-1].here.add(found[-1].given, cost)
         return found
 
     def violation(self, motion: Motion) -> tuple[float, str]:
@@ -302,5 +313,7 @@ def moved(pieces: Sequence[Piece], changes: Sequence[np.ndarray], cost: Quadrati
         gradient, matrix = old.gradient.copy(), term.matrix
         gradient[rows] = term.gradient[rows] - (matrix[rows] @ by[rows, :, None])[:, :, 0]
         Term(gradient - old.gradient, matrix - old.matrix).add(one.given, cost)
-        found.append(one._replace(there=Term(gradient, matrix)))
+        there = Term(gradient, matrix)
+        start = float(one.part.costs(one.given.values + by).sum()) - there.change(by)
+        found.append(one._replace(there=there, start=start))
     return found

@@ -69,15 +69,16 @@ class DDP:
         if self.curved and self.bent is None:
             self.bent, self.age = problem.curvature(self.at, self.expansion.A), 0
         bent = problem.bent(self.at, self.expansion)
-        expected = self._solve(bent, self.bent) if self.curved else None
-        expected = self._solve(bent) if expected is None else expected
+        least = tolerance * abs(self.at.cost)
+        expected = self._solve(bent, self.bent, least) if self.curved else None
+        expected = self._solve(bent, None, least) if expected is None else expected
         if expected is None and bent is not self.expansion:
-            expected = self._solve(self.expansion)
+            expected = self._solve(self.expansion, None, least)
         expected = self._made_convex(expected)
         if expected is None:
             return NOT_CONVEX
         linear, square = expected
-        if -(linear + square) <= tolerance * abs(self.at.cost):
+        if -(linear + square) <= least:
             return True, "the cost cannot fall by more than the tolerance"
         assert self.last is not None
         gains = self.last.k, self.last.K
@@ -129,22 +130,24 @@ class DDP:
             self.last = found
         return found.expected
 
-    def _solve(self, expansion: Expansion, curvature: np.ndarray | None = None) -> tuple[float, float] | None:
+    def _solve(self, expansion: Expansion, curvature: np.ndarray | None = None,
+               least: float = 0.0) -> tuple[float, float] | None:  # fmt: skip
         """Find corrections and gains by a pass, or by several where the terms of bounds change along the correction.
 
         The terms are quadratic in pieces, and a pass minimises a sum of one piece of each: it is repeated with the
-        pieces along the linearised motion that it has found, until they explain the change of the terms there.
+        pieces along the linearised motion that it has found, until they explain the change of the terms there. A first
+        pass that expects a decrease of no more than ``least`` is the only one.
         """
         expected = self._back(expansion, curvature)
-        if not expansion.pieces or expected is None:
+        if not expansion.pieces or expected is None or -sum(expected) <= least:
             return expected
         best, gaps = None, self.at.gaps
         for _ in range(PIECES):
             changes = expansion.changes(*self._motion(expansion, gaps))
-            linear, square = expansion.corrected(*expected, changes)
+            linear, square, missed = expansion.corrected(*expected, changes)
             if best is None or linear + square < sum(best[0]):
                 best = (linear, square), self.last
-            if abs(linear + square - sum(expected)) <= EXPLAINED * abs(linear + square):
+            if missed <= EXPLAINED * abs(linear + square):
                 break
             expansion = expansion.along(changes)
             again = self._back(expansion, curvature)

@@ -114,14 +114,18 @@ class Expansion(NamedTuple):
         if len(self.slopes):
             linear += np.vdot(self.slopes, u)
             square += np.vdot(u, 2 * (self.crossed @ x[:-1, :, None])[:, :, 0] + (self.curved @ u[:, :, None])[:, :, 0])
-        return self.corrected(float(linear), float(0.5 * square), self.changes(x, u))
+        return self.corrected(float(linear), float(0.5 * square), self.changes(x, u))[:2]
 
-    def corrected(self, linear: float, square: float, changes: Sequence[np.ndarray]) -> tuple[float, float]:
-        """Return a linear and a quadratic change, of which the terms of bounds have their pieces, with these terms."""
+    def corrected(self, linear: float, square: float, changes: Sequence[np.ndarray]) -> tuple[float, float, float]:
+        """Return a linear and a quadratic change, of which the terms of bounds have their pieces, with these terms.
+
+        The third number is by how much these differ from their pieces at values that change so much.
+        """
+        missed = 0.0
         for piece, by in zip(self.pieces, changes, strict=True):
-            first, whole = piece.change(by)
-            linear, square = linear + first, square + whole - first
-        return linear, square
+            first, whole, off = piece.change(by)
+            linear, square, missed = linear + first, square + whole - first, missed + abs(off)
+        return linear, square, missed
 
 
 class Pass(NamedTuple):
@@ -636,7 +640,7 @@ class ShootingProblem:
         if self._known is not None and self._known[0] is at.q:
             # the same motion with other multipliers
             return self._known[1]
-        rows, found = self.rows(at), []
+        rows, found = self.rows(at), list[Slopes]()
         for one in self.stretches:
             steps = slice(one.first, one.last)
             known = Anchored(one.anchored, -at.impulses[steps, : one.rows]) if at.impulses.shape[1] else None
