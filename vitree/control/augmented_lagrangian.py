@@ -9,8 +9,6 @@ from vitree.control.shooting_problem import Iterate, Iteration, ShootingProblem
 #: The tolerance of the first minimisation, without and with multipliers of an earlier search, and the factor by which
 #: that of the next one is smaller.
 COLD, WARM, TIGHTER = 1e-2, 1e-6, 0.1
-#: The share of the tolerance beyond which penalties grow instead, where multipliers alone change nothing.
-FINEST = 1e-3
 #: Most minimisations, and most that fail.
 MOST, FAILED = 40, 5
 
@@ -28,7 +26,8 @@ class AugmentedLagrangian:
         self.costs = [self.at.cost - self.at.penalty]
         self._loose = WARM if problem.bounds.warm else COLD
         self._count = self._failed = 0
-        self._finer = 1.0
+        #: whether steps are taken that lower the sum by less than the tolerance
+        self._all = False
         self._moved = False
 
     @property
@@ -39,18 +38,17 @@ class AugmentedLagrangian:
     def improve(self, tolerance: float) -> tuple[bool, str] | None:
         """Improve the motion; return whether the iteration has converged and why it ended, or None."""
         bounds = self.problem.bounds
-        while (ended := self.iteration.improve(self._finer * max(self._loose, tolerance))) is not None:
+        while (ended := self.iteration.improve(0.0 if self._all else max(self._loose, tolerance))) is not None:
             at = self.at
             if at.gaps is not None:
                 return ended
             self._count += 1
             if ended[0]:
-                off = bounds.update(at.motion, grow=self._moved or self._finer < FINEST)
+                off = bounds.update(at.motion, grow=self._moved or self._all)
                 if off <= self.allowed and self._loose <= tolerance:
                     return ended
-                if not self._moved and self._loose <= tolerance:
-                    # steps that other multipliers ask for are too small for the tolerance
-                    self._finer *= TIGHTER
+                # steps that other multipliers ask for may be too small for the tolerance
+                self._all = not self._moved and self._loose <= tolerance
                 self._loose *= TIGHTER
             else:
                 # where penalties are steep, the quadratic model holds less far than any step
@@ -62,7 +60,7 @@ class AugmentedLagrangian:
                 return False, f"the bounds are not met after {MOST} minimisations"
             self.iteration.renew(self.problem.again(self.at))
             self._moved = False
-        self._moved = True
+        self._moved, self._all = True, False
         self.costs.append(self.at.cost - self.at.penalty)
         return None
 

@@ -113,6 +113,8 @@ class BoundedValues:
 
     #: what messages call a row, and whether each column has a name of its own
     row, by_column = "node", False
+    #: a violation, over the largest entry of what it changes of the multipliers, divided by the penalty
+    spread = 1.0
 
     def __init__(self, names: Sequence[str], low: np.ndarray, high: np.ndarray, scale: np.ndarray):
         self.names, self.low, self.high, self.scale = list(names), low, high, scale
@@ -195,7 +197,7 @@ class BoundedValues:
         """
         found = self._pushes(self.values(motion))
         off = (np.abs(found - self.multipliers) / self.steep).max(axis=(0, 1), initial=0.0)
-        off = off.reshape(len(self.penalties), -1).max(axis=1)
+        off = self.spread * off.reshape(len(self.penalties), -1).max(axis=1)
         self.multipliers = found
         if grow:
             self.penalties[off > SHRINK * self._worst] *= GROWTH

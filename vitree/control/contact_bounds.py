@@ -65,6 +65,8 @@ class FrictionCone(BoundedValues):
     """
 
     row = "step"
+    #: the projection moves the normal entry by half of what the others are too long
+    spread = 2.0
 
     def __init__(self, steps: ContactSteps, names: Sequence[str]):
         self.frames, self.size = list(names), len(steps.frames[names[0]].along)
