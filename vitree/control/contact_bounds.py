@@ -9,7 +9,7 @@ import numpy as np
 
 from vitree.control.bounded import BoundedValues, ImpulseSlopes, Linear, Motion, Term
 from vitree.control.contact_steps import ContactSteps, HeldFrame
-from vitree.control.contacts import swing
+from vitree.control.contacts import swings
 
 #: [m] and [rad]: violations of places and of tilts that matter.
 NEAR, TILT = 0.01, 0.05
@@ -221,9 +221,10 @@ def _ends(steps: ContactSteps, name: str, axis: int) -> np.ndarray:
         held[stance.first : stance.last + 1] = True
         if stance.first and (stance.place is not None or axis == 2):
             found[:, stance.first] = steps.ground if stance.place is None else stance.place[axis]
-    for k in np.flatnonzero(~held).tolist() if axis == 2 else ():
-        if k:
-            found[0, k] = steps.ground + steps.clearance * swing(held, k)
+    if axis == 2:
+        free = ~held
+        free[0] = False
+        found[0, free] = steps.ground + steps.clearance * swings(held)[free]
     return found
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vitree.arguments import entries, real, several
+from vitree.control.bounded import Motion
 from vitree.control.contacts import (
     ContactInterval,
     ContactPhase,
@@ -48,6 +49,14 @@ class Stretch(NamedTuple):
     def rows(self) -> int:
         """The number of constraints."""
         return len(self.integrator.model.constraints)
+
+
+class ContactWrenches(NamedTuple):
+    """Impulses, impacts and forces (steps, 6) by frames: the fields of a :class:`MotionSolution`."""
+
+    impulses: dict[str, np.ndarray]
+    impacts: dict[str, np.ndarray]
+    forces: dict[str, np.ndarray]
 
 
 class HeldFrame:
@@ -262,6 +271,16 @@ class ContactSteps:
     def wrenches(self, q: np.ndarray, impulses: np.ndarray) -> dict[str, np.ndarray]:
         """Return the wrenches (steps, 6) of impulses (steps, c), in world axes, by frames."""
         return {name: frame.wrenches(q, self.columns_of(name, impulses)) for name, frame in self.frames.items()}
+
+    def wrenches_of(self, motion: Motion) -> ContactWrenches:
+        """Return what the ground gives each frame, what of it is impacts, and the forces that the rest comes from."""
+        q, p, given = motion
+        impulses, impacts = self.wrenches(q, given), self.wrenches(q, self.impacts(q, p))
+        forces = {}
+        for name, x in impulses.items():
+            span = self.dt * self.spans(name)[:, None]
+            forces[name] = np.divide(x - impacts[name], span, out=np.zeros_like(x), where=span > 0)
+        return ContactWrenches(impulses, impacts, forces)
 
     def impacts(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         """Return the impulses (steps, c) of the impacts where stretches begin.

@@ -163,13 +163,13 @@ class ContactInterval:
         return f'place of "{self.frame}" from {self.first}'
 
 
-def swing(held: np.ndarray, k: int) -> float:
-    """Return how far node k is into the middle of its swing: a parabola that is 1 there, and 0 at held nodes."""
-    before, after = np.flatnonzero(held[:k]), np.flatnonzero(held[k:])
-    first = before[-1] if len(before) else -1
-    last = k + after[0] if len(after) else len(held)
-    share = (k - first) / (last - first)
-    return 4.0 * share * (1.0 - share)
+def swings(held: np.ndarray) -> np.ndarray:
+    """Return how far each node (n,) is into the middle of its swing: a parabola that is 1 there, 0 at held nodes."""
+    nodes = np.arange(len(held))
+    first = np.maximum.accumulate(np.where(held, nodes, -1))
+    last = np.minimum.accumulate(np.where(held, nodes, len(held))[::-1])[::-1]
+    share = (nodes - first) / np.maximum(last - first, 1)
+    return np.asarray(4.0 * share * (1.0 - share))
 
 
 def stretches_of(phases: Sequence[ContactPhase]) -> tuple[PhaseInterval, ...]:

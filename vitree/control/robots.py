@@ -20,7 +20,7 @@ from vitree.control.contacts import (
     String,
     stances_of,
     stretches_of,
-    swing,
+    swings,
 )
 from vitree.control.costs import (
     EffortCost,
@@ -509,7 +509,7 @@ class MotionProblem(TranscriptionProblem[MotionPlan]):
             nodes = np.array([k for k in self._not_given(0, self.steps) if not held[k]], dtype=int)
             if not len(nodes):
                 continue
-            low = np.array([self._ground + self._clearance * swing(held, k) for k in nodes.tolist()])[:, None]
+            low = (self._ground + self._clearance * swings(held)[nodes])[:, None]
 
             def value(q: np.ndarray, point: Point = point, low: np.ndarray = low) -> np.ndarray:
                 return np.asarray(point.place(q)[..., 2:] - low)

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from vitree.arguments import Asked, explain_calls, real, whole
 from vitree.control.augmented_lagrangian import AugmentedLagrangian
+from vitree.control.contact_steps import ContactWrenches
 from vitree.control.contacts import ContactPhase, PhaseInterval
 from vitree.control.costs import FrameCost, QuadraticCost
 from vitree.control.ddp import DDP, FDDP
@@ -80,13 +81,6 @@ class MotionSolution:
     message : str
         Why the iteration ended.
     seconds : float [s]
-    impulses : dict of str to (steps, 6) array [N s and N m s]
-        What the ground gives each frame of the phases at the start of each step: the impulse, and its moment about the
-        frame's origin, in world axes. Zero while the frame is free, and moments of points.
-    impacts : dict of str to (steps, 6) array [N s and N m s]
-        The part of ``impulses`` that is the inelastic impact where a phase begins: after it what is held is at rest.
-    contact_forces : dict of str to (steps, 6) array [N and N m]
-        The forces and moments that the other part comes from, over half of each adjacent step of the same contact.
     phases : tuple of PhaseInterval
     """
 
@@ -104,11 +98,35 @@ class MotionSolution:
     success: bool
     message: str
     seconds: float
-    impulses: dict[str, np.ndarray] = field(default_factory=dict)
-    impacts: dict[str, np.ndarray] = field(default_factory=dict)
-    contact_forces: dict[str, np.ndarray] = field(default_factory=dict)
     phases: tuple[PhaseInterval, ...] = ()
+    _contacts: Callable[[], ContactWrenches] | None = field(default=None, repr=False)
     _simulate: Callable[[], Trajectory] | None = field(default=None, repr=False)
+
+    @cached_property
+    def _wrenches(self) -> ContactWrenches:
+        return ContactWrenches({}, {}, {}) if self._contacts is None else self._contacts()
+
+    @property
+    def impulses(self) -> dict[str, np.ndarray]:
+        """What the ground gives each frame of the phases at the start of each step, (steps, 6) [N s and N m s].
+
+        The impulse, and its moment about the frame's origin, in world axes. They are zero while the frame is free, and
+        moments of points always.
+        """
+        return self._wrenches.impulses
+
+    @property
+    def impacts(self) -> dict[str, np.ndarray]:
+        """The part of ``impulses`` that is the inelastic impact where a phase begins: what is held is at rest then."""
+        return self._wrenches.impacts
+
+    @property
+    def contact_forces(self) -> dict[str, np.ndarray]:
+        """The forces and moments [N and N m] of the other part, (steps, 6).
+
+        They act over half of each adjacent step of the same contact.
+        """
+        return self._wrenches.forces
 
     @cached_property
     def trajectory(self) -> Trajectory:
@@ -401,11 +419,11 @@ class Search:
             if (turn := problem.turn(at.q)) > FAR:
                 message += f"; a joint turns by {turn:.1f} rad in a step: weigh its momentum or its force more, or "
                 message += "halve dt"
-        impulses, impacts, forces = problem.wrenches(at)
         return MotionSolution(
             at.q, at.p, torque, inputs, problem.prescribed(at.controls), gains, regulator, at.cost - at.penalty, costs,
-            violation, gap, success, message, time.perf_counter() - began, impulses, impacts, forces,
-            () if problem.phases is None else problem.phases.intervals, problem.simulation(at.controls),
+            violation, gap, success, message, time.perf_counter() - began,
+            () if problem.phases is None else problem.phases.intervals, problem.wrenches(at),
+            problem.simulation(at.controls),
         )  # fmt: skip
 
     def _begun(self, q0: ArrayLike | None, v0: ArrayLike | None, control: FirstGuess, states: States, later: int,

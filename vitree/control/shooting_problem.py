@@ -14,7 +14,7 @@ from vitree._core import scalar, wide
 from vitree.arguments import Keywords, as_numbers, axes_of, entries, mapping, of_kind, real, several
 from vitree.control.bounded import Bounded, BoundedValues, ImpulseSlopes, Motion, Piece, Quadratic, moved
 from vitree.control.contact_bounds import FrictionCone, PlaceBounds, SoleBounds
-from vitree.control.contact_steps import ContactSteps, Stretch
+from vitree.control.contact_steps import ContactSteps, ContactWrenches, Stretch
 from vitree.control.contacts import ContactPhase
 from vitree.control.costs import FrameCost, QuadraticCost
 from vitree.control.frame_costs import FrameCosts
@@ -524,16 +524,9 @@ class ShootingProblem:
 
         return simulate
 
-    def wrenches(self, at: Iterate) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """Return impulses and impacts (steps, 6) of the frames that phases hold, and the forces besides impacts."""
-        if self.phases is None:
-            return {}, {}, {}
-        impulses = self.phases.wrenches(at.q, at.impulses)
-        impacts = self.phases.wrenches(at.q, self.phases.impacts(at.q, at.p))
-        spans = {name: self.dt * self.phases.spans(name)[:, None] for name in impulses}
-        forces = {name: np.divide(x - impacts[name], spans[name], out=np.zeros_like(x), where=spans[name] > 0)
-                  for name, x in impulses.items()}  # fmt: skip
-        return impulses, impacts, forces
+    def wrenches(self, at: Iterate) -> Callable[[], ContactWrenches] | None:
+        """Return a function that computes what the ground gives the frames of the phases; None without phases."""
+        return None if self.phases is None else partial(self.phases.wrenches_of, at.motion)
 
     def turn(self, q: np.ndarray) -> float:
         """Return the largest rotation of a joint in a step [rad]."""
