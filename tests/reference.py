@@ -1039,7 +1039,8 @@ def riccati_pass(A, B, gx, W, gu, R, firmness, curvature=None, impulses=None, bo
 
     The cost is the sum of gx x + x W x/2 + gu u + u R u/2, a step leads to A x + B u + gap. ``curvature[i, j]`` is the
     derivative of A[i] by x_j; a force acts on it as its impulse at the step's start. It acts by ``costates``, or by the
-    slope of the cost to go. ``more`` has the parts of the cost u S x and u H u/2. None where Quu is not positive definite (Tassa, Mansard & Todorov 2014).
+    slope of the cost to go. ``more`` has S and H of further costs u S x + u H u/2. None where Quu is not positive
+    definite (Tassa, Mansard & Todorov 2014).
     """
     steps, n, m = B.shape
     nv = n // 2
