@@ -20,7 +20,7 @@ from vitree.control.contacts import (
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.composed_slopes import Part
 from vitree.mechanism.constraints import AxisConstraint, PointConstraint
-from vitree.model.changes import with_fields
+from vitree.model.changes import triple, with_fields
 from vitree.model.model import Model
 
 #: Rows that move less than this share of the largest one, and singular values of all rows, count as zero.
@@ -97,12 +97,12 @@ class HeldFrame:
         pose = np.eye(4) if q is None else np.asarray(self.model.frame_pose(self.name, q))
         label = f'contact of "{self.name}"'
         found: list[PointConstraint | AxisConstraint] = [
-            PointConstraint(self.name, "world", _triple(e), offset=float(e @ pose[:3, 3]), label=f"{label} {'xyz'[k]}")
+            PointConstraint(self.name, "world", triple(e), offset=float(e @ pose[:3, 3]), label=f"{label} {'xyz'[k]}")
             for e in self.along for k in np.flatnonzero(e)
         ]  # fmt: skip
         for k, (u, w) in enumerate(self.pairs if fixed else ()):
             cosine = 0.0 if q is None else float(w @ pose[:3, :3] @ u)
-            found.append(AxisConstraint(self.name, "world", _triple(u), _triple(w), cosine, label=f"{label} turn {k}"))
+            found.append(AxisConstraint(self.name, "world", triple(u), triple(w), cosine, label=f"{label} turn {k}"))
         return found
 
     def size(self, fixed: bool) -> int:
@@ -333,8 +333,3 @@ def _stopping(model: Model, q: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, n
     inverse = np.asarray(model.inverse_mass_matrix(q))[0]
     impulses = np.linalg.solve(rows @ inverse @ rows.T, -rows @ inverse @ p)
     return impulses, rows.T @ impulses
-
-
-def _triple(x: np.ndarray) -> tuple[float, float, float]:
-    a, b, c = (float(each) + 0.0 for each in x)
-    return a, b, c

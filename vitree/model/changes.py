@@ -155,14 +155,15 @@ def weld_of(values: Mapping[str, Any]) -> list[PointConstraint | AxisConstraint]
         label = f"{name} {word}"
         if k < 3:
             u = np.eye(3)[k]
-            made.append(PointConstraint(a, b, _triple(u), "local", float(-u @ p), label))
+            made.append(PointConstraint(a, b, triple(u), "local", float(-u @ p), label))
         else:  # about the axis k, which the pair of the two others holds
             u, w = np.eye(3)[(k + 1) % 3], np.eye(3)[(k + 2) % 3]
-            made.append(AxisConstraint(a, b, _triple(u), _triple(R.T @ w), label=label))
+            made.append(AxisConstraint(a, b, triple(u), triple(R.T @ w), label=label))
     return made
 
 
-def _triple(x: np.ndarray) -> tuple[float, float, float]:
+def triple(x: np.ndarray) -> tuple[float, float, float]:
+    """Return three numbers as a tuple, without negative zeros."""
     a, b, c = (float(each) + 0.0 for each in x)
     return a, b, c
 
