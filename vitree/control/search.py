@@ -117,12 +117,15 @@ class MotionSolution:
 
     @property
     def impacts(self) -> dict[str, np.ndarray]:
-        """The part of ``impulses`` that is the inelastic impact where a phase begins: what is held is at rest then."""
+        """The part of ``impulses`` that is the inelastic impact where a phase begins, (steps, 6) [N s and N m s].
+
+        What the phase holds is at rest after it.
+        """
         return self._wrenches.impacts
 
     @property
     def contact_forces(self) -> dict[str, np.ndarray]:
-        """The forces and moments [N and N m] of the other part, (steps, 6).
+        """The forces and moments of the other part of ``impulses``, (steps, 6) [N and N m].
 
         They act over half of each adjacent step of the same contact.
         """
