@@ -63,9 +63,93 @@ def problem_of(given: dict, model, start: np.ndarray, actuation, kept: list):
     return crocoddyl.ShootingProblem(start, nodes, node(True))
 
 
+def trot(given: dict, kept: list):
+    """The shooting problem of phases of contact, states and controls of a first guess, and the number of iterations.
+
+    Feet are held by 3D contacts, and stopped by impulses in nodes of their own. Friction cones and the heights of
+    swinging feet are costs, as in its own examples.
+    """
+    model = pin.buildModelFromXML(given["urdf"], pin.JointModelFreeFlyer())
+    state = crocoddyl.StateMultibody(model)
+    actuation, data = crocoddyl.ActuationModelFloatingBase(state), model.createData()
+    nu, dt, q0 = actuation.nu, given["dt"], np.asarray(given["q0"])
+    kept += [state, actuation]
+    weights = np.asarray(given["Q"]) / dt, np.asarray(given["Q_end"])
+    pin.framesForwardKinematics(model, data, q0)
+    feet = {foot: model.getFrameId(foot) for phase in given["phases"] for foot in phase[1]}
+    ground = data.oMf[next(iter(feet.values()))].translation[2]
+
+    def costs_of(k: int, size: int):
+        costs = crocoddyl.CostModelSum(state, size)
+        goal = np.concatenate([given["way"][k], np.zeros(model.nv)])
+        last = k == len(given["way"]) - 1
+        costs.addCost("x", weighed(state, crocoddyl.ResidualModelState(state, goal, size), weights[last]), 1.0)
+        return costs
+
+    def node(k: int, held: list, lift: dict):
+        costs, contacts = costs_of(k, nu), crocoddyl.ContactModelMultiple(state, nu)
+        costs.addCost("u", weighed(state, crocoddyl.ResidualModelControl(state, nu), np.full(nu, given["R"] / dt)), 1.0)
+        for foot in held:
+            contact = crocoddyl.ContactModel3D(
+                state, feet[foot], np.zeros(3), pin.LOCAL_WORLD_ALIGNED, nu, np.array([0.0, 50.0]))
+            contacts.addContact(foot, contact)
+            cone = crocoddyl.FrictionCone(np.eye(3), given["friction"], 4, False)
+            barrier = crocoddyl.ActivationModelQuadraticBarrier(crocoddyl.ActivationBounds(cone.lb, cone.ub))
+            residual = crocoddyl.ResidualModelContactFrictionCone(state, feet[foot], cone, nu, True)
+            costs.addCost(f"cone {foot}", crocoddyl.CostModelResidual(state, barrier, residual), 10.0)
+            kept.extend([contact, cone, barrier, residual])
+        for foot, height in lift.items():
+            place = crocoddyl.ResidualModelFrameTranslation(state, feet[foot], np.array([0, 0, ground + height]), nu)
+            costs.addCost(f"lift {foot}", weighed(state, place, np.array([0.0, 0.0, 1e4])), 1.0)
+        action = crocoddyl.DifferentialActionModelContactFwdDynamics(state, actuation, contacts, costs, 0.0, True)
+        kept.extend([costs, contacts, action])
+        return crocoddyl.IntegratedActionModelEuler(action, dt)
+
+    nodes, states, before, k = [], [], [], 0
+    for count, held in given["phases"]:
+        landing = [foot for foot in held if k and foot not in before]
+        if landing:
+            impulses, costs = crocoddyl.ImpulseModelMultiple(state), costs_of(k, 0)
+            for foot in held:
+                impulses.addImpulse(foot, crocoddyl.ImpulseModel3D(state, feet[foot], pin.LOCAL_WORLD_ALIGNED))
+            nodes.append(crocoddyl.ActionModelImpulseFwdDynamics(state, impulses, costs))
+            states.append(given["way"][k])
+            kept.extend([impulses, costs])
+        for step in range(count):
+            share = step / count
+            lift = {foot: 4 * given["clearance"] * share * (1 - share) for foot in feet if foot not in held}
+            nodes.append(node(k, held, lift))
+            states.append(given["way"][k])
+            k += 1
+        before = held
+    nodes.append(node(k, before, {}))
+    states.append(given["way"][k])
+    kept += nodes
+    start = np.concatenate([q0, np.zeros(model.nv)])
+    xs = [start, *(np.concatenate([q, np.zeros(model.nv)]) for q in states[1:])]
+    return crocoddyl.ShootingProblem(start, nodes[:-1], nodes[-1]), xs
+
+
+def time_of_trot(given: dict) -> tuple[float, int, float]:
+    """Milliseconds an iteration of FDDP, its iterations and its cost."""
+    kept: list = []
+    problem, xs = trot(given, kept)
+    us = problem.quasiStatic(xs[:-1])
+    solver, times = crocoddyl.SolverFDDP(problem), []
+    solver.th_stop = 1e-6
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        solver.solve(xs, us, given["most"], False)
+        times.append(1e3 * (time.perf_counter() - began) / (int(solver.iter) + 1))
+    return min(times), int(solver.iter) + 1, float(solver.cost)
+
+
 def main() -> None:
     found = {}
-    for name, given in json.loads(pathlib.Path(sys.argv[1]).read_text()).items():
+    problems = json.loads(pathlib.Path(sys.argv[1]).read_text())
+    if "trot" in problems:
+        found["trot"] = time_of_trot(problems.pop("trot"))
+    for name, given in problems.items():
         kept: list = []
         root = pin.JointModelFreeFlyer() if given["free"] else None
         model = pin.buildModelFromXML(given["urdf"], root) if given["free"] else pin.buildModelFromXML(given["urdf"])

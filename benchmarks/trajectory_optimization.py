@@ -3,13 +3,15 @@
     python benchmarks/trajectory_optimization.py [--smoke] [--peer PYTHON]
 
 A pole on a cart swings up in two seconds. An acrobot, a double pendulum with one motor at its elbow, does in four. A
-Panda takes its hand to a pose in one (the package example-robot-data). "us a step" is the time over the iterations and
-over the steps of the motion. trep 1.0.3 takes 7.6 s for a swing-up of a pole on a cart of 1000 steps (recorded on
-another machine). The least of several runs counts.
+Panda takes its hand to a pose in one (the package example-robot-data). A Go2 trots two steps, over phases of contact.
+"us a step" is the time over the iterations and over the steps of the motion. trep 1.0.3 takes 7.6 s for a swing-up of a
+pole on a cart of 1000 steps (recorded on another machine). The least of several runs counts.
 
 With ``--peer`` the interpreter of an environment that has crocoddyl, which needs another Pinocchio than the one here:
 the same problems by both, costs without velocities. A UR5 takes its flange to a point, a quadrotor with four rotors
 flies to one, and a pole on a cart is kept upright by one iteration of its last motion (a receding horizon of 50 steps).
+The trot is the same up to cones of friction and heights of feet, which are costs there, and impacts in nodes of their
+own.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ import numpy as np
 import peers
 
 import vitree as vt
-from vitree.control import FrameCost, MotionSolution, QuadraticCost, Search, optimize_motion
+from vitree.control import ContactPhase, FrameCost, MotionSolution, QuadraticCost, Search, optimize_motion
 
 ROUNDS = 5
 #: Robots of both programs: [m] where the rotors of the quadrotor are.
@@ -74,6 +76,37 @@ def panda(steps: int) -> MotionSolution:
     return optimize_motion(model, start, duration=1.0, dt=dt, costs=[rest, reach], control=-model.passive_force(start))
 
 
+def trot_problem() -> dict:
+    """Two steps of a Go2 on diagonal pairs of its feet, in plain numbers."""
+    model, dt = vt.load_urdf(vt.find_robot("go2"), base="free"), 0.01
+    feet = ["FL_foot", "FR_foot", "RL_foot", "RR_foot"]
+    start = model.neutral()
+    start[7:] = (0.0, 0.8539, -1.7078) * 4
+    start[2] = -model.frame_pose(feet[0], start)[2, 3]
+    way = [model.integrate(start, np.r_[0.002 * k, np.zeros(17)]) for k in range(101)]
+    phases = [(10, feet), (30, feet[1:3]), (20, feet), (30, feet[::3]), (10, feet)]
+    Q, Q_end = (np.r_[x * np.ones(6), y * np.ones(12), z * np.ones(18)] for x, y, z in ((10, 1, 0.01), (1000, 10, 1)))
+    return {
+        "urdf": vt.find_robot("go2").read_text(), "q0": start, "way": way, "phases": phases, "dt": dt, "Q": dt * Q,
+        "R": dt * 1e-3, "Q_end": Q_end, "friction": 0.6, "clearance": 0.05, "most": 100,
+    }  # fmt: skip
+
+
+def trot(given: dict, rounds: int) -> tuple[float, MotionSolution]:
+    """The least time of a search over phases of contact from its first guess, again and again [ms], and the plan."""
+    model = vt.load_urdf(given["urdf"], base="free")
+    cost = QuadraticCost(given["way"], Q=given["Q"], R=given["R"], Q_end=given["Q_end"])
+    least = np.inf
+    for _ in range(rounds):
+        search = Search(model, dt=given["dt"], costs=cost, actuators=model.v_names[6:], friction=given["friction"],
+                        phases=[ContactPhase(*x) for x in given["phases"]], clearance=given["clearance"],
+                        search="fddp")  # fmt: skip
+        began = time.perf_counter()
+        plan = search.solve(given["q0"], states=given["way"], max_iterations=given["most"], tolerance=1e-6)
+        least = min(least, 1e3 * (time.perf_counter() - began))
+    return least, plan
+
+
 def problems() -> dict[str, dict]:
     """The problems of both programs, in plain numbers; weights of positions, and coordinates as Pinocchio has them."""
     arm = np.array([0.0, -1.0, 1.2, -1.0, -1.5, 0.0])
@@ -108,12 +141,16 @@ def beside_peer(python: str) -> None:
     given = problems()
     with tempfile.TemporaryDirectory() as place:
         path = pathlib.Path(place, "problems.json")
-        path.write_text(json.dumps(given, default=np.ndarray.tolist))
+        path.write_text(json.dumps({**given, "trot": trot_problem()}, default=np.ndarray.tolist))
         script = pathlib.Path(__file__).with_name("crocoddyl_searches.py")
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
         said = subprocess.run([python, str(script), str(path)], capture_output=True, text=True, check=True,
                               env=environment)  # fmt: skip
     theirs = json.loads(said.stdout.splitlines()[-1])
+    least, plan = trot(trot_problem(), ROUNDS)
+    (took, iterations, value), count = theirs.pop("trot"), len(plan.costs) - 1
+    print(f"trot, 100 steps: vitree {least / count:.1f} ms an iteration, {count} iterations, cost {plan.cost:.4g}")
+    print(f"    FDDP {took:.1f} ms an iteration, {iterations} iterations, cost {value:.4g} with penalties")
     for name, each in given.items():
         if each["free"]:
             tree = vt.read_urdf(each["urdf"], base="free")
@@ -165,6 +202,10 @@ def main() -> None:
         count = len(found.costs) - 1
         row = f"{least:10.3f}{count:12d}{1e6 * least / steps / count:11.2f}{found.cost:12.6f}"
         print(f"{case.__name__:12s}{steps:8d}{row}")
+    if not smoke:
+        least, found = trot(trot_problem(), ROUNDS)
+        count = len(found.costs) - 1
+        print(f"{'trot':12s}{100:8d}{1e-3 * least:10.3f}{count:12d}{10 * least / count:11.2f}{found.cost:12.6f}")
 
 
 if __name__ == "__main__":

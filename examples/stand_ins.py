@@ -58,13 +58,33 @@ def on_left_foot(robot: vt.Model, sideways: float, forward: float) -> np.ndarray
     return vt.place_on_ground(robot, q)
 
 
+def walker(ground: vt.Ground) -> tuple[vt.Model, np.ndarray, tuple[float, float]]:
+    """Return the G1 or the human figure on the corners of its soles, a posture, and half a sole's length and width."""
+    try:
+        tree, foot = vt.read_urdf(vt.find_robot("g1"), base="free"), "{}_ankle_roll_link"
+        middle, sole, bent = (0.035, -0.03), (0.08, 0.03), ("hip_pitch_joint", "knee_joint", "ankle_pitch_joint")
+    except vt.UnknownNameError:
+        tree, foot = vt.read_urdf(vt.find_robot("human"), base="free"), "{}_foot"
+        middle, sole, bent = (0.069, -0.032), (0.12, 0.045), ("hip_flexion", "knee_flexion", "ankle_flexion")
+    for side in ("left", "right"):
+        tree.frame(foot.format(side)).add(vt.tx(middle[0]), vt.tz(middle[1]), vt.frame(f"{side}_sole"))
+    corners = [(x, y, 0.0) for x in (-sole[0], sole[0]) for y in (-sole[1], sole[1])]
+    tree.contact(ground, [vt.Contact(f"{side}_sole", points=corners) for side in ("left", "right")])
+    robot = tree.compile()
+    q = robot.neutral()
+    for side in ("left", "right"):
+        for joint, angle in zip(bent, (-0.3, 0.6, -0.3), strict=True):
+            q[robot.joint(f"{side}_{joint}").q_slice] = angle
+    return robot, vt.place_on_ground(robot, q), sole
+
+
 def figure(ground: vt.Ground) -> vt.Model:
     """Return the human figure, all of which touches the ground, with joints that stop at their limits."""
     return vt.load_urdf(vt.find_robot("human"), base="free", ground=ground, limits="enforce")
 
 
-def quadruped(ground: vt.Ground) -> vt.Model:
-    """Return the Go2 on the balls of its feet, or a robot of its size, with joints of the same names."""
+def quadruped(ground: vt.Ground, balls: bool = True) -> vt.Model:
+    """Return the Go2 on the balls of its feet, or on points, or a robot of its size, with joints of the same names."""
     try:
         tree = vt.read_urdf(vt.find_robot("go2"), base="free")
     except vt.UnknownNameError:
@@ -79,7 +99,7 @@ def quadruped(ground: vt.Ground) -> vt.Model:
                              vt.body(f"{name}_calf", 0.2, (1.5e-3, 1.5e-3, 4e-5)))  # fmt: skip
             calf.add(vt.tz(0.1 - LEG), vt.frame(f"{name}_foot"))
     feet = [f"{end}{side}_foot" for end in "FR" for side in "LR"]
-    tree.contact(ground, [vt.Contact(foot, shapes=[vt.Sphere(BALL)]) for foot in feet])
+    tree.contact(ground, [vt.Contact(foot, shapes=[vt.Sphere(BALL)] * balls) for foot in feet])
     return tree.compile()
 
 

@@ -1033,12 +1033,14 @@ def midpoint_step(flat: Flat, q, p, h, alpha=0.5, tau=None, wrench=None):
 # --------------------------------------------------------------------------- differential dynamic programming
 
 
-def riccati_pass(A, B, gx, W, gu, R, firmness, curvature=None, impulses=None, bounds=None, costates=None, gaps=None):
+def riccati_pass(A, B, gx, W, gu, R, firmness, curvature=None, impulses=None, bounds=None, costates=None, gaps=None,
+                 more=None):  # fmt: skip
     """Corrections k (steps, m), feedback K (steps, m, n), half the matrices P of the cost to go, and what k promises.
 
     The cost is the sum of gx x + x W x/2 + gu u + u R u/2, a step leads to A x + B u + gap. ``curvature[i, j]`` is the
     derivative of A[i] by x_j; a force acts on it as its impulse at the step's start. It acts by ``costates``, or by the
-    slope of the cost to go. None where Quu is not positive definite (Tassa, Mansard & Todorov 2014).
+    slope of the cost to go. ``more`` has S and H of further costs u S x + u H u/2. None where Quu is not positive
+    definite (Tassa, Mansard & Todorov 2014).
     """
     steps, n, m = B.shape
     nv = n // 2
@@ -1050,6 +1052,8 @@ def riccati_pass(A, B, gx, W, gu, R, firmness, curvature=None, impulses=None, bo
         Vx = Vx if gaps is None else Vx + Vxx @ gaps[i]
         Qx, Qu = gx[i] + A[i].T @ Vx, gu[i] + B[i].T @ Vx
         Qxx, Quu, Qux = W[i] + A[i].T @ Vxx @ A[i], R + B[i].T @ Vxx @ B[i], B[i].T @ Vxx @ A[i]
+        if more is not None:
+            Qux, Quu = Qux + more[0][i], Quu + more[1][i]
         if curvature is not None:
             bent = np.einsum("jrc,r->cj", curvature[i], Vx if costates is None else costates[i + 1])
             bent = 0.5 * (bent + bent.T)

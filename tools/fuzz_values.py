@@ -536,7 +536,18 @@ def _wrench(t, g, xi, u):
 
 SENSORS = ("Imu", "ForceTorque", "ContactSensor", "Encoder")
 #: Arguments that mean something else than their names do elsewhere, by target and name.
+def phases(case: Case):
+    """Phases of contact that hold any frames, or none of them."""
+    held = lambda: [frame_name(case) for _ in range(case.pick(0, 1, 2))]  # noqa: E731
+    both = [held() for _ in range(case.pick(1, 2))]
+    return case.pick(None, [control.ContactPhase(2, x, case.pick((), x)) for x in both])
+
+
 SPECIAL = {
+    **{f"control.{name}.{argument}": x for name in ("optimize_motion", "Search") for argument, x in {
+        "costs": lambda case: control.QuadraticCost(R=1.0), "phases": phases, "duration": one_of(None, 0.002, 0.02),
+        "method": one_of("linear-time", "midpoint"), "search": one_of("ddp", "fddp"), "dt": one_of(0.01, 0.001),
+    }.items()},
     **{f"vt.{kind}.{name}": one_of(0.0, 0.1) for kind in SENSORS for name in ("delay", "bias", "noise")},
     **{f"{kind}.read.model": one_of(None) for kind in SENSORS},
     "vt.Imu.bias": one_of(0.1, (0.1, 0.2), np.ones(6)), "vt.Encoder.resolution": one_of(None, 0.01),

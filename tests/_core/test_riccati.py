@@ -27,10 +27,10 @@ def problem(rng, steps, n, m, bounded=False, bent=False):
     return A, B, *cost, 0.2, curvature, rng.normal(size=(m, n // 2)) if bent else None, bounds
 
 
-def outcome(given, costates=None, gaps=None):
+def outcome(given, costates=None, gaps=None, more=None):
     steps, n, m = given[1].shape
     k, K, P = np.empty((steps, m)), np.empty((steps, m, n)), np.empty((steps + 1, n, n))
-    return CORE.riccati_pass(*given, k, K, P, costates, gaps), k, K, P
+    return CORE.riccati_pass(*given, k, K, P, costates, gaps, more), k, K, P
 
 
 @pytest.mark.parametrize("bent", [False, True])
@@ -42,7 +42,9 @@ def test_the_pass_is_that_of_the_oracle(bounded, bent):
         given = problem(rng, 7, n, m, bounded, bent)
         costates = rng.normal(size=(8, n)) if bent and n == 6 else None
         gaps = rng.normal(size=(7, n)) if m > 1 else None
-        found, expected = outcome(given, costates, gaps), reference.riccati_pass(*given, costates, gaps)
+        root = rng.normal(size=(7, m, m))
+        more = (0.1 * rng.normal(size=(7, m, n)), root @ root.swapaxes(1, 2)) if n > 4 else None
+        found, expected = outcome(given, costates, gaps, more), reference.riccati_pass(*given, costates, gaps, more)
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-9 * np.abs(np.array(other)).max())
         if bounded:

@@ -134,7 +134,7 @@ def test_slopes_of_the_cost_are_those_of_motions(name, method):
     controls = problem.follow(problem.controls.rows(None, None, problem.moved[2::2, 0])).controls
     controls[:, problem.acts] += 0.05 * rng.normal(size=(STEPS, len(problem.acts)))
     path = problem.follow(controls)
-    A, B, _, gx, _ = problem.expand(path)
+    A, B, _, gx, *_ = problem.expand(path)
     change = rng.normal(size=(STEPS, len(problem.acts)))
     x, slope = np.zeros(2 * model.nv), 0.0
     for k in range(STEPS):

@@ -13,7 +13,7 @@ import vitree as vt
 from vitree.control import FrameCost, QuadraticCost
 from vitree.control import ddp as iterative
 from vitree.control.frame_costs import FrameCosts
-from vitree.control.shooting_problem import state_derivatives
+from vitree.integrators.slopes import joint_maps
 from vitree.lie import SO3
 
 #: A pole swings up in two seconds.
@@ -130,7 +130,7 @@ def test_the_chart_has_the_derivatives_of_differences():
     goal, (q, _) = random_state(model.flat, rng)[0], random_state(model.flat, rng)
     goal = model.integrate(q, 0.8 * rng.uniform(-1, 1, model.nv))
     d = model.difference(goal, q)
-    found = state_derivatives(model, d[None])[0, : model.nv, : model.nv]
+    found = joint_maps(model, -d[None, : model.nv])[0]
     moved = [[model.difference(goal, model.integrate(q, size * e)) for size in (1e-5, -1e-5)] for e in np.eye(model.nv)]
     expected = [(one - other) / 2e-5 for one, other in moved]
     np.testing.assert_allclose(found, np.array(expected).T, atol=1e-9)
@@ -323,7 +323,7 @@ def test_regularisation_follows_the_quadratic_schedule():
         found = SimpleNamespace(cost=search.at.cost - gain)
         search.problem = SimpleNamespace(bends=False, corrected=lambda *of: found, expand=lambda found: (),
                                          bent=lambda *of: (), model=SimpleNamespace(nv=1))  # fmt: skip
-        search._back = lambda *of: (-gain, 0.0)
+        search._solve = lambda *of: (-gain, 0.0)
         assert search.improve(1e-12) is None and search.at is found
 
     expected = least

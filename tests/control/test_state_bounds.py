@@ -11,6 +11,7 @@ from random_models import chain_flat, random_flat, random_state
 
 import vitree as vt
 from vitree.control import FrameCost, QuadraticCost, Search, optimize_motion
+from vitree.control.bounded import Bounded, Motion, Quadratic
 from vitree.control.state_bounds import StateBounds, velocity_slopes
 
 SWING = {"duration": 2.0, "dt": 0.04, "actuators": ["slide"],
@@ -48,17 +49,23 @@ def penalised(model, rng):
     return bounds, q, p
 
 
+def expand(bounds, q, p, gradients, matrices):
+    """Add the term's derivatives."""
+    bounds = Bounded([bounds])
+    bounds.add(Motion(q, p, np.zeros((2, 0))), None, Quadratic(gradients, matrices, *np.zeros((3, 0))))
+
+
 @pytest.mark.parametrize("make", [floating, lambda: vt.Model(chain_flat(4))])
 def test_the_term_of_bounds_has_its_gradient(make):
     model, rng = make(), np.random.default_rng(2)
     bounds, q, p = penalised(model, rng)
     gradients, matrices = np.zeros((3, 2 * model.nv)), np.zeros((3, 2 * model.nv, 2 * model.nv))
-    bounds.expand(q, p, gradients, matrices)
+    expand(bounds, q, p, gradients, matrices)
     d = rng.normal(size=(3, 2 * model.nv))
     sides = []
     for size in (1e-6, -1e-6):
         ends = [moved(model, q[k], p[k], size * d[k]) for k in range(3)]
-        sides.append(bounds.penalise(*(np.array(x) for x in zip(*ends, strict=True))))
+        sides.append(bounds.penalise(Motion(*(np.array(x) for x in zip(*ends, strict=True)), np.zeros((2, 0)))))
     assert (sides[0] - sides[1]) / 2e-6 == pytest.approx(np.sum(gradients * d), rel=1e-6)
     assert not gradients[0].any() and not matrices[0].any(), "the start is given"
     np.testing.assert_allclose(matrices, matrices.swapaxes(1, 2), atol=1e-12 * np.abs(matrices).max())
@@ -70,7 +77,7 @@ def test_the_term_of_bounds_has_its_second_derivatives():
 
     def gradient(d):
         found, matrices = np.zeros((3, 6)), np.zeros((3, 6, 6))
-        bounds.expand(q + d[:3], p + d[3:], found, matrices)
+        expand(bounds, q + d[:3], p + d[3:], found, matrices)
         return found, matrices
 
     whole = gradient(np.zeros(6))[1] + bounds.bend(q, p)

@@ -180,7 +180,7 @@ def test_a_jump_over_its_phases(base, method):
     assert [stretch.held for stretch in plan.phases] == [("foot",), (), ("foot",)]
     foot, push = model.frame_pose("foot", plan.q)[:, :3, 3], plan.impulses["foot"]
     # it stands still on the ground, and is above in between
-    for first, last, _ in plan.phases[::2]:
+    for first, last, *_ in plan.phases[::2]:
         assert np.abs(foot[first : last + 1] - foot[first]).max() < 1e-10 and abs(foot[first, 2]) < 1e-10
     assert foot[10:17, 2].min() > 0.01 and foot[13, 2] > 0.049
     # the ground pushes, within the cone of friction, and not in flight

@@ -368,6 +368,29 @@ def squatting(run, text):
     assert deep > 0.1 and 1 < aside < 20 and off < 15 and feet < 1e-9
 
 
+def trot(run, text):
+    """The plan converges; feet are lifted, push, and walk where they are asked to."""
+    assert "the cost cannot fall" in text and "pull with at most 0e+00 N s" in text
+    told = re.search(r"phase, are (\S+) off .* it is (\S+) off, and walks (\S+) m", text, re.S)
+    replay, near, ahead = map(float, told.groups())
+    assert replay < 1e-10 and near < 0.05 and abs(ahead - 0.2) < 0.01
+    feet = {foot: run.system.frame_pose(foot, run.q)[:, :3, 3] for foot in ("FL_foot", "FR_foot", "RL_foot", "RR_foot")}
+    for foot, swing in (("FL_foot", slice(20, 30)), ("FR_foot", slice(70, 80))):
+        assert feet[foot][swing, 2].min() > 0.03
+    assert min(x[:, 2].min() for x in feet.values()) > -1e-6
+
+
+def humanoid_step(run, text):
+    """The pressure is in the soles; the foot lands ahead, and the other one stays."""
+    assert "the cost cannot fall" in text
+    told = re.search(r"up to (\S+) m ahead and (\S+) m aside in soles of (\S+) by (\S+) m.*steps (\S+) m", text, re.S)
+    ahead, aside, length, width, step = map(float, told.groups())
+    assert ahead < length + 1e-3 and aside < width + 1e-3 and abs(step - 0.2) < 0.02
+    left, right = (run.system.frame_pose(f"{side}_sole", run.q)[:, :3, 3] for side in ("left", "right"))
+    assert np.ptp(left, axis=0).max() < 0.01 and right[22, 2] > 0.02 and abs(right[-1, 2]) < 1e-3
+    assert run.system.center_of_mass(run.q)[-1, 2] > 0.5
+
+
 def keeping_balance(run, text):
     """Pushed from three sides or more it stays near the middle of its feet, which stay where they are."""
     told = re.search(r"(\S+) pushes in .* most (\S+) mm aside, (\S+) mm in the last.*; feet move (\S+) m", text)
@@ -415,7 +438,8 @@ def test_example(script, examples, capsys):
         assert beyond_limits(found) < 1e-9
 
 
-@pytest.mark.parametrize("name", ["16_standing_humanoid", "17_walking_quadruped", "18_quadruped_on_hills"])
+@pytest.mark.parametrize("name", ["16_standing_humanoid", "17_walking_quadruped", "18_quadruped_on_hills", "38_trot",
+                                  pytest.param("39_humanoid_step", marks=pytest.mark.slow)])  # fmt: skip
 def test_robots_of_our_own_stand_in(name, examples, capsys, monkeypatch):
     """Without the package example-robot-data the same holds for the robots that take the place of its own."""
     ours = vt.find_robot

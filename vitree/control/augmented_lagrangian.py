@@ -24,8 +24,10 @@ class AugmentedLagrangian:
         problem.bounds.begin(self.at.cost - self.at.penalty)
         iteration.renew(problem.again(self.at))
         self.costs = [self.at.cost - self.at.penalty]
-        self._loose = WARM if problem.bounds.multipliers.any() else COLD
+        self._loose = WARM if problem.bounds.warm else COLD
         self._count = self._failed = 0
+        #: whether steps are taken that lower the sum by less than the tolerance
+        self._all = False
         self._moved = False
 
     @property
@@ -36,15 +38,17 @@ class AugmentedLagrangian:
     def improve(self, tolerance: float) -> tuple[bool, str] | None:
         """Improve the motion; return whether the iteration has converged and why it ended, or None."""
         bounds = self.problem.bounds
-        while (ended := self.iteration.improve(max(self._loose, tolerance))) is not None:
+        while (ended := self.iteration.improve(0.0 if self._all else max(self._loose, tolerance))) is not None:
             at = self.at
             if at.gaps is not None:
                 return ended
             self._count += 1
             if ended[0]:
-                off = bounds.update(at.q, at.p, grow=self._moved or self._loose <= tolerance)
+                off = bounds.update(at.motion, grow=self._moved or self._all)
                 if off <= self.allowed and self._loose <= tolerance:
                     return ended
+                # steps that other multipliers ask for may be too small for the tolerance
+                self._all = not self._moved and self._loose <= tolerance
                 self._loose *= TIGHTER
             else:
                 # where penalties are steep, the quadratic model holds less far than any step
@@ -56,7 +60,7 @@ class AugmentedLagrangian:
                 return False, f"the bounds are not met after {MOST} minimisations"
             self.iteration.renew(self.problem.again(self.at))
             self._moved = False
-        self._moved = True
+        self._moved, self._all = True, False
         self.costs.append(self.at.cost - self.at.penalty)
         return None
 

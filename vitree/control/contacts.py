@@ -114,18 +114,33 @@ class ContactPhase:
         Frames whose origins stand still at the first node of the phase, at its last one, and at those between. A place
         is one in the world; None leaves it to the search, at the height of the ground. A frame that is held in
         two phases in a row keeps its place.
+    fixed : mapping of str to (float, float) or None, or sequence of str [m]
+        Those of the held frames whose rotation is held as well, as of feet that stand on all of their sole, for
+        :func:`optimize_motion`. The sole is a rectangle about the frame's origin, of so much half length along the
+        frame's x axis and half width along its y axis, and parallel to the ground when its phase begins. The center of
+        pressure stays in it, and the moment about the normal is bounded by friction; None sets no bound on moments.
+
+    References
+    ----------
+    Caron, Pham & Nakamura 2015, "Stability of surface contacts for humanoid robots: closed-form formulae of the contact
+    wrench cone for rectangular support areas".
     """
 
     steps: int
     held: Mapping[str, ArrayLike | None] | Sequence[str] = field(default_factory=dict)
+    fixed: Mapping[str, ArrayLike | None] | Sequence[str] = field(default_factory=dict)
 
 
 class PhaseInterval(NamedTuple):
-    """A phase of a plan: from the node ``first`` to the node ``last`` the points of the frames ``held`` stand still."""
+    """A phase of a plan: from the node ``first`` to the node ``last`` the points of the frames ``held`` stand still.
+
+    So do the rotations of the frames ``fixed``.
+    """
 
     first: int
     last: int
     held: tuple[str, ...]
+    fixed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -148,13 +163,13 @@ class ContactInterval:
         return f'place of "{self.frame}" from {self.first}'
 
 
-def swing(held: np.ndarray, k: int) -> float:
-    """Return how far node k is into the middle of its swing: a parabola that is 1 there, and 0 at held nodes."""
-    before, after = np.flatnonzero(held[:k]), np.flatnonzero(held[k:])
-    first = before[-1] if len(before) else -1
-    last = k + after[0] if len(after) else len(held)
-    share = (k - first) / (last - first)
-    return 4.0 * share * (1.0 - share)
+def swings(held: np.ndarray) -> np.ndarray:
+    """Return how far each node (n,) is into the middle of its swing: a parabola that is 1 there, 0 at held nodes."""
+    nodes = np.arange(len(held))
+    first = np.maximum.accumulate(np.where(held, nodes, -1))
+    last = np.minimum.accumulate(np.where(held, nodes, len(held))[::-1])[::-1]
+    share = (nodes - first) / np.maximum(last - first, 1)
+    return np.asarray(4.0 * share * (1.0 - share))
 
 
 def stretches_of(phases: Sequence[ContactPhase]) -> tuple[PhaseInterval, ...]:
@@ -168,7 +183,11 @@ def stretches_of(phases: Sequence[ContactPhase]) -> tuple[PhaseInterval, ...]:
             raise InputError(
                 f"phase {k} has {shown(phase.steps)} steps; give a whole number of at least 1, or 0 in the last phase"
             )
-        found.append(PhaseInterval(at, at + count, tuple(phase.held)))
+        held = tuple(phase.held)
+        for name in phase.fixed:
+            if name not in held:
+                raise UnknownNameError("frame", name, held, argument=f"fixed of phase {k}")
+        found.append(PhaseInterval(at, at + count, held, tuple(phase.fixed)))
         at += count
     return tuple(found)
 

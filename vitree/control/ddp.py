@@ -17,6 +17,8 @@ PATIENCE, FEW = 3, 4
 OLD = 3
 #: Regularisation, in units of R: the least that is not zero, the most, and the factor by which it begins to change.
 LEAST, MOST, FACTOR = 1e-6, 1e10, 2.0
+#: Most passes for the pieces of the terms of bounds, and the share of the expected change that pieces may miss.
+PIECES, EXPLAINED = 8, 0.05
 NOT_CONVEX = False, "no regularisation makes the quadratic model of the cost convex"
 #: Of multiple shooting: the share of an expected decrease that a step must achieve, and how many times as much as
 #: expected the cost may rise where closing gaps raises it (Mastalli et al. 2020, section III).
@@ -67,15 +69,16 @@ class DDP:
         if self.curved and self.bent is None:
             self.bent, self.age = problem.curvature(self.at, self.expansion.A), 0
         bent = problem.bent(self.at, self.expansion)
-        expected = self._back(bent, self.bent) if self.curved else None
-        expected = self._back(bent) if expected is None else expected
+        least = tolerance * abs(self.at.cost)
+        expected = self._solve(bent, self.bent, least) if self.curved else None
+        expected = self._solve(bent, None, least) if expected is None else expected
         if expected is None and bent is not self.expansion:
-            expected = self._back(self.expansion)
+            expected = self._solve(self.expansion, None, least)
         expected = self._made_convex(expected)
         if expected is None:
             return NOT_CONVEX
         linear, square = expected
-        if -(linear + square) <= tolerance * abs(self.at.cost):
+        if -(linear + square) <= least:
             return True, "the cost cannot fall by more than the tolerance"
         assert self.last is not None
         gains = self.last.k, self.last.K
@@ -106,7 +109,7 @@ class DDP:
     def _made_convex(self, expected: tuple[float, float] | None) -> tuple[float, float] | None:
         """Return the expected change, with as much regularisation as the pass needs; None if there is none."""
         while expected is None and self._regularise():
-            expected = self._back(self.expansion)
+            expected = self._solve(self.expansion)
         return expected
 
     def _regularise(self) -> bool:
@@ -126,6 +129,41 @@ class DDP:
         if found.expected is not None:
             self.last = found
         return found.expected
+
+    def _solve(self, expansion: Expansion, curvature: np.ndarray | None = None,
+               least: float = 0.0) -> tuple[float, float] | None:  # fmt: skip
+        """Find corrections and gains by a pass, or by several where the terms of bounds change along the correction.
+
+        The terms are quadratic in pieces, and a pass minimises a sum of one piece of each: it is repeated with the
+        pieces along the linearised motion that it has found, until they explain the change of the terms there. A first
+        pass that expects a decrease of no more than ``least`` is the only one.
+        """
+        expected = self._back(expansion, curvature)
+        if not expansion.pieces or expected is None or -sum(expected) <= least:
+            return expected
+        best, gaps = None, self.at.gaps
+        for _ in range(PIECES):
+            changes = expansion.changes(*self._motion(expansion, gaps))
+            linear, square, missed = expansion.corrected(*expected, changes)
+            if best is None or linear + square < sum(best[0]):
+                best = (linear, square), self.last
+            if missed <= EXPLAINED * abs(linear + square):
+                break
+            expansion = expansion.along(changes)
+            again = self._back(expansion, curvature)
+            if again is None:
+                break
+            expected = again
+        assert best is not None
+        self.last = best[1]
+        return best[0]
+
+    def _motion(self, model: Expansion, gaps: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return states and controls of the linearised motion under the last corrections and gains."""
+        assert self.last is not None
+        x, u = np.empty_like(model.gradients), np.empty_like(self.last.k)
+        core.linear_motion(model.A, model.B, self.last.k, self.last.K, x, u, gaps)
+        return x, u
 
     def feedback(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the gains (steps, m, 2 nv) of the regulator along the motion, and the matrices of the cost to go."""
@@ -159,7 +197,7 @@ class FDDP(DDP):
         at, problem = self.at, self.problem
         if at.gaps is None:
             return super().improve(tolerance)
-        if self._made_convex(self._back(self.expansion)) is None:
+        if self._made_convex(self._solve(self.expansion)) is None:
             return NOT_CONVEX
         assert self.last is not None
         linear, square = self._expected(at.gaps)
@@ -180,10 +218,5 @@ class FDDP(DDP):
 
     def _expected(self, gaps: np.ndarray) -> tuple[float, float]:
         """Return the linear and the quadratic change of the cost along the linearised motion that closes all gaps."""
-        A, B, _, gx, W = self.expansion
-        assert self.last is not None
-        x, u = np.empty_like(gx), np.empty_like(self.last.k)
-        core.linear_motion(A, B, self.last.k, self.last.K, x, u, gaps)
-        R, effort = self.problem.R, self.problem.effort(self.at.controls)
-        bent = np.vdot(x, (W @ x[:, :, None])[:, :, 0])
-        return float(np.vdot(gx, x) + 2 * np.vdot(effort @ R, u)), float(0.5 * bent + np.vdot(u @ R, u))
+        model, R = self.expansion, 2 * self.problem.R
+        return model.change(*self._motion(model, gaps), self.problem.effort(self.at.controls) @ R, R)

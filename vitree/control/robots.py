@@ -20,7 +20,7 @@ from vitree.control.contacts import (
     String,
     stances_of,
     stretches_of,
-    swing,
+    swings,
 )
 from vitree.control.costs import (
     EffortCost,
@@ -241,6 +241,8 @@ class MotionProblem(TranscriptionProblem[MotionPlan]):
         if phases and steps is not None:
             raise InputError("steps", steps, "must not be given with phases, which have their own steps")
         stretches = stretches_of(phases)
+        if any(stretch.fixed for stretch in stretches):
+            raise InputError("phases", phases, "hold rotations of frames (fixed), which optimize_motion alone takes")
         horizon = Horizon.of(stretches[-1].last if stretches else steps, dt, duration)
         N = horizon.steps
         self.phases = stretches or (PhaseInterval(0, N, ()),)
@@ -507,7 +509,7 @@ class MotionProblem(TranscriptionProblem[MotionPlan]):
             nodes = np.array([k for k in self._not_given(0, self.steps) if not held[k]], dtype=int)
             if not len(nodes):
                 continue
-            low = np.array([self._ground + self._clearance * swing(held, k) for k in nodes.tolist()])[:, None]
+            low = (self._ground + self._clearance * swings(held)[nodes])[:, None]
 
             def value(q: np.ndarray, point: Point = point, low: np.ndarray = low) -> np.ndarray:
                 return np.asarray(point.place(q)[..., 2:] - low)

@@ -20,6 +20,8 @@ from numpy.typing import ArrayLike
 
 from vitree.arguments import Asked, explain_calls, real, whole
 from vitree.control.augmented_lagrangian import AugmentedLagrangian
+from vitree.control.contact_steps import ContactWrenches
+from vitree.control.contacts import ContactPhase, PhaseInterval
 from vitree.control.costs import FrameCost, QuadraticCost
 from vitree.control.ddp import DDP, FDDP
 from vitree.control.lqr import Regulator
@@ -34,6 +36,8 @@ from vitree.run.trajectory import Trajectory
 #: [rad] Where a joint rotates farther in a step, its derivatives say little.
 FAR = 1.5
 SEARCHES = "ddp", "fddp", "projection", "transcription"
+#: Those that take phases of contact.
+PHASED = "ddp", "fddp"
 #: A first guess: torques, a law (t, q, v) -> torque, or a mapping of torque, inputs and prescribed coordinates.
 FirstGuess = ArrayLike | Callable[..., ArrayLike] | Mapping[str, object] | None
 #: A first guess of states: configurations of all nodes, or these and momenta.
@@ -66,8 +70,9 @@ class MotionSolution:
         In units as the weights say.
     costs : list of float, in units as ``cost``
         After each iteration; the first is that of the guess. They may rise where gaps close or bounds are being met.
-    violation : float [m, rad, m/s or rad/s]
-        The largest amount by which a bound on coordinates or velocities is violated.
+    violation : float [m, rad, m/s, rad/s, N s or N m s]
+        The largest amount by which a bound on coordinates, velocities, impulses of contacts or places of what phases
+        hold is violated.
     gap : float, in units of q and p
         The largest gap between the end of a step and the next node; zero unless "fddp" or "transcription" ended before
         they closed them.
@@ -76,6 +81,7 @@ class MotionSolution:
     message : str
         Why the iteration ended.
     seconds : float [s]
+    phases : tuple of PhaseInterval
     """
 
     q: np.ndarray
@@ -92,7 +98,38 @@ class MotionSolution:
     success: bool
     message: str
     seconds: float
+    phases: tuple[PhaseInterval, ...] = ()
+    _contacts: Callable[[], ContactWrenches] | None = field(default=None, repr=False)
     _simulate: Callable[[], Trajectory] | None = field(default=None, repr=False)
+
+    @cached_property
+    def _wrenches(self) -> ContactWrenches:
+        return ContactWrenches({}, {}, {}) if self._contacts is None else self._contacts()
+
+    @property
+    def impulses(self) -> dict[str, np.ndarray]:
+        """What the ground gives each frame of the phases at the start of each step, (steps, 6) [N s and N m s].
+
+        The impulse, and its moment about the frame's origin, in world axes. They are zero while the frame is free, and
+        moments of points always.
+        """
+        return self._wrenches.impulses
+
+    @property
+    def impacts(self) -> dict[str, np.ndarray]:
+        """The part of ``impulses`` that is the inelastic impact where a phase begins, (steps, 6) [N s and N m s].
+
+        What the phase holds is at rest after it.
+        """
+        return self._wrenches.impacts
+
+    @property
+    def contact_forces(self) -> dict[str, np.ndarray]:
+        """The forces and moments of the other part of ``impulses``, (steps, 6) [N and N m].
+
+        They act over half of each adjacent step of the same contact.
+        """
+        return self._wrenches.forces
 
     @cached_property
     def trajectory(self) -> Trajectory:
@@ -115,20 +152,21 @@ class MotionSolution:
 
 @explain_calls
 def optimize_motion(
-    model: Model, q0: ArrayLike | None = None, v0: ArrayLike | None = None, *, duration: float, dt: float,
+    model: Model, q0: ArrayLike | None = None, v0: ArrayLike | None = None, *, duration: float | None = None, dt: float,
     costs: QuadraticCost | Sequence[QuadraticCost | FrameCost], control: FirstGuess = None, states: States = None,
     actuators: Sequence[str] | None = None, limits: ArrayLike | None = None, bounds: Bounds = None,
-    velocity_bounds: Bounds = None, search: SearchKind = "ddp", method: str = "linear-time", max_iterations: int = 200,
-    tolerance: float = 1e-7, bound_tolerance: float = 1e-6, progress: Callable[[int, float], object] | None = None,
-    **options: object,
+    velocity_bounds: Bounds = None, phases: Sequence[ContactPhase] | None = None, friction: float = 1.0,
+    ground: float = 0.0, clearance: float = 0.0, search: SearchKind = "ddp", method: str = "linear-time",
+    max_iterations: int = 200, tolerance: float = 1e-7, bound_tolerance: float = 1e-6,
+    progress: Callable[[int, float], object] | None = None, **options: object,
 ) -> MotionSolution:  # fmt: skip
     """Find the controls that take a robot to a goal, or along a motion, at least cost.
 
     All searches minimise the same cost over the same discrete motions, those of :func:`vitree.simulate`, with the exact
-    derivatives of the steps, see :func:`vitree.linearize`. Contacts act as in simulations: the searches by shooting
-    know their derivatives within a phase, but not those of what would touch. Contact phases that are part of the plan,
-    strings, free durations and goals that are met exactly belong to :class:`MotionProblem`. A problem that is solved
-    again and again, from other starts, belongs to :class:`Search`.
+    derivatives of the steps, see :func:`vitree.linearize`. Contacts of the model act as in simulations: the searches by
+    shooting know their derivatives within a phase, but not those of what would touch. With ``phases`` the plan says
+    what stands on the ground instead, and when. Strings, free durations and goals that are met exactly belong to
+    :class:`MotionProblem`. A problem that is solved again and again, from other starts, belongs to :class:`Search`.
 
     Parameters
     ----------
@@ -139,7 +177,7 @@ def optimize_motion(
     v0 : (nv,) array, optional [m/s or rad/s]
         The velocity there; zero if not given.
     duration, dt : float [s]
-        Of the motion, and of a step.
+        Of the motion, and of a step. Phases have their own duration.
     costs : QuadraticCost, or sequence of one QuadraticCost and of FrameCost
         The problem minimises their sum.
     control : (nv,) or (steps, nv) array, callable or mapping, optional [N or N m]
@@ -161,6 +199,20 @@ def optimize_motion(
     velocity_bounds : mapping of str to (float, float), optional [m/s or rad/s]
         Least and greatest velocity M(q)^-1 p at all nodes but the first, by names of ``model.v_names``. Models with
         contacts, constraints or prescribed coordinates have none.
+    phases : sequence of ContactPhase, optional
+        Which frames stand on the ground, and when, for "ddp" and "fddp"; contacts of the model do not act then. What is
+        held stays where it is when its phase begins, exactly, by constraints of the steps. What begins to be held is
+        stopped by an inelastic impact. What the phases ask for besides, ``friction``, ``ground`` and ``clearance``, is
+        met as bounds are, by an augmented Lagrangian, to ``bound_tolerance``.
+    friction : float [-]
+        Of the ground. It pushes and does not pull what is held: at each node the tangential impulse is at most friction
+        times the normal one, impacts included.
+    ground : float [m]
+        The height of the ground. A frame is there when its phase begins, if the phase does not give its place, and is
+        not below it while it is free. Frames that are held at the start stay where they are.
+    clearance : float [m]
+        In the middle of the nodes at which it is free, such a frame is at least this high. The bound falls to zero at
+        both ends as a parabola.
 
     Other Parameters
     ----------------
@@ -174,7 +226,7 @@ def optimize_motion(
     tolerance : float
         The iteration ends where the cost is expected to fall by less than this share of it; of "transcription" the
         largest error of the optimality conditions.
-    bound_tolerance : float [m, rad, m/s or rad/s]
+    bound_tolerance : float [m, rad, m/s, rad/s, N s or N m s]
         By how much bounds may be violated; "transcription" has 1e-8.
     progress : callable (iteration, cost), optional
         Called after each iteration.
@@ -206,7 +258,8 @@ def optimize_motion(
     2002, "A projection operator approach to the optimization of trajectory functionals".
     """
     search_of = Search(model, duration=duration, dt=dt, costs=costs, actuators=actuators, limits=limits, bounds=bounds,
-                       velocity_bounds=velocity_bounds, search=search, method=method, **options)  # fmt: skip
+                       velocity_bounds=velocity_bounds, phases=phases, friction=friction, ground=ground,
+                       clearance=clearance, search=search, method=method, **options)  # fmt: skip
     return search_of.solve(q0, v0, control=control, states=states, max_iterations=max_iterations, tolerance=tolerance,
                            bound_tolerance=bound_tolerance, progress=progress)  # fmt: skip
 
@@ -221,6 +274,8 @@ class Search:
     ----------
     model, duration, dt, costs, actuators, limits, bounds, velocity_bounds, search, method, **options
         As of :func:`optimize_motion`.
+    phases, friction, ground, clearance
+        As of :func:`optimize_motion`. :meth:`solve` may replace the phases.
 
     Raises
     ------
@@ -237,20 +292,28 @@ class Search:
             sim.step(control=vt.Control(torque=plan.torque[0]))
     """
 
-    def __init__(self, model: Model, *, duration: float, dt: float,
+    def __init__(self, model: Model, *, duration: float | None = None, dt: float,
                  costs: QuadraticCost | Sequence[QuadraticCost | FrameCost], actuators: Sequence[str] | None = None,
                  limits: ArrayLike | None = None, bounds: Bounds = None, velocity_bounds: Bounds = None,
-                 search: SearchKind = "ddp", method: str = "linear-time", **options: object):  # fmt: skip
+                 phases: Sequence[ContactPhase] | None = None, friction: float = 1.0, ground: float = 0.0,
+                 clearance: float = 0.0, search: SearchKind = "ddp", method: str = "linear-time",
+                 **options: object):  # fmt: skip
         named = {"projection": ProjectionNewton(), "transcription": Transcription()}
         if not isinstance(search, ProjectionNewton | Transcription) and not (
             isinstance(search, str) and search in SEARCHES
         ):
             raise UnknownNameError("search", search, SEARCHES)
+        if phases is not None and search not in PHASED:
+            raise InputError(
+                f'phases need search="{PHASED[0]}" or "{PHASED[1]}"; other searches do not hold frames. MotionProblem '
+                "has phases as well, by transcription"
+            )
         self.model = model
         self._search = named.get(search, search) if isinstance(search, str) else search
         self._make = partial(ShootingProblem, duration=duration, dt=dt, costs=costs, actuators=actuators,
                              limits=limits, bounds=bounds, velocity_bounds=velocity_bounds, method=method,
-                             options=options)  # fmt: skip
+                             options=options, phases=phases, friction=friction, ground=ground,
+                             clearance=clearance)  # fmt: skip
         self._problem: ShootingProblem | None = None
         self._last: Iterate | None = None
         self._goal: ArrayLike | None = None
@@ -261,7 +324,8 @@ class Search:
 
     @explain_calls
     def solve(self, q0: ArrayLike | None = None, v0: ArrayLike | None = None, *, control: FirstGuess = None,
-              states: States = None, shift: int = 0, goal: ArrayLike | None = None, max_iterations: int = 200,
+              states: States = None, shift: int = 0, goal: ArrayLike | None = None,
+              phases: Sequence[ContactPhase] | None = None, max_iterations: int = 200,
               tolerance: float = 1e-7, bound_tolerance: float = 1e-6,
               progress: Callable[[int, float], object] | None = None) -> MotionSolution:  # fmt: skip
         """Find the controls from a start.
@@ -283,6 +347,8 @@ class Search:
             ones are repeated.
         goal : (nq,) or (steps + 1, nq) array, optional [m or rad]
             From here on instead of that of the QuadraticCost, for a goal that moves.
+        phases : sequence of ContactPhase, optional
+            From here on instead of those before, and of as many steps: seen from a later start, phases begin earlier.
         max_iterations : int, optional
         tolerance, bound_tolerance : float, optional
             As of :func:`optimize_motion`.
@@ -313,7 +379,7 @@ class Search:
             raise InputError("bound_tolerance", bound_tolerance, "must be a positive number")
         if later is None or later < 0:
             raise InputError("shift", shift, "must be a whole number")
-        problem, first = self._begun(q0, v0, control, states, later, goal)
+        problem, first = self._begun(q0, v0, control, states, later, goal, phases)
         told = None if progress is None else Asked(progress, "progress", "(iteration, cost)", timed=False)
         if isinstance(self._search, Transcription):
             tell = told or (lambda iteration, cost: None)
@@ -347,7 +413,7 @@ class Search:
             regulator = Regulator(self.model, problem.dt, 0.0, at.q[:-1], at.p[:-1], torque, gains, P, problem.acts,
                                   inputs)  # fmt: skip
         gap = 0.0 if at.gaps is None else float(np.abs(at.gaps).max(initial=0.0))
-        violation, where = problem.bounds.violation(at.q, at.p) if problem.bounds else (0.0, "")
+        violation, where = problem.bounds.violation(at.motion)
         if not success:
             if gap:
                 message += f"; steps end up to {gap:.3g} off the next node"
@@ -358,11 +424,14 @@ class Search:
                 message += "halve dt"
         return MotionSolution(
             at.q, at.p, torque, inputs, problem.prescribed(at.controls), gains, regulator, at.cost - at.penalty, costs,
-            violation, gap, success, message, time.perf_counter() - began, problem.simulation(at.controls),
+            violation, gap, success, message, time.perf_counter() - began,
+            () if problem.phases is None else problem.phases.intervals, problem.wrenches(at),
+            problem.simulation(at.controls),
         )  # fmt: skip
 
     def _begun(self, q0: ArrayLike | None, v0: ArrayLike | None, control: FirstGuess, states: States, later: int,
-               goal: ArrayLike | None) -> tuple[ShootingProblem, Iterate]:  # fmt: skip
+               goal: ArrayLike | None,
+               phases: Sequence[ContactPhase] | None) -> tuple[ShootingProblem, Iterate]:  # fmt: skip
         """Return the problem from a start, and the first motion."""
         self._goal = self._goal if goal is None else goal
         if self._problem is None or self.model.prescribed_joint_names:
@@ -375,6 +444,8 @@ class Search:
             problem.set_goal(goal)
         if problem.bounds:
             problem.bounds.shift(later)
+        if phases is not None:
+            problem.set_phases(phases)
         free = self._search == "fddp" or isinstance(self._search, Transcription)
         if self._search == "fddp":
             problem.require_gaps()

@@ -11,7 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar, wide
-from vitree.arguments import Keywords, as_numbers, axes_of, entries, of_kind, real, several
+from vitree.arguments import Keywords, as_numbers, axes_of, entries, mapping, of_kind, real, several
+from vitree.control.bounded import Bounded, BoundedValues, ImpulseSlopes, Motion, Piece, Quadratic, moved
+from vitree.control.contact_bounds import FrictionCone, PlaceBounds, SoleBounds
+from vitree.control.contact_steps import ContactSteps, ContactWrenches, Stretch
+from vitree.control.contacts import ContactPhase
 from vitree.control.costs import FrameCost, QuadraticCost
 from vitree.control.frame_costs import FrameCosts
 from vitree.control.lqr import limits_of, rows_of, weights
@@ -20,14 +24,16 @@ from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.integrators.composed_slopes import Rows, part_slopes
 from vitree.integrators.contact_slopes import Touched
 from vitree.integrators.curvature import QUICK, bends, columns_of
-from vitree.integrators.slopes import Slopes, joint_maps
+from vitree.integrators.slopes import Anchored, Slopes, joint_maps, kicks_of
 from vitree.mechanism.flat import JointInfo
+from vitree.model.changes import with_fields
 from vitree.model.contacts import Nodes, places_of, split_rows
 from vitree.model.model import Model
 from vitree.model.user_inputs import resolve_inputs
 from vitree.results.contacts import ContactLog
 from vitree.run.arguments import count_steps
 from vitree.run.controller import Control
+from vitree.run.joined import joined
 from vitree.run.linearization import integrator_of, touched_in
 from vitree.run.simulation import Simulation
 from vitree.run.trajectory import Trajectory
@@ -46,9 +52,10 @@ class Iterate:
     """A simulated motion: states (steps + 1, ...), controls (steps, nv + nu + k), states x from the goal, and its cost.
 
     A row of controls has torque, inputs, and the prescribed coordinates at the end of the step. ``touched`` has the
-    contacts that pushed in each step, and is empty without contacts. ``penalty`` is what bounds on states add to the
-    cost. In multiple shooting step k ends at row k of ``ends``, (steps, nq) and (steps, nv), at the displacement of row
-    k of ``gaps`` (steps, 2 nv) from the next node; None where there are no gaps.
+    contacts that pushed in each step, and is empty without contacts. ``penalty`` is what bounds on states and contact
+    forces add to the cost. ``impulses`` (steps, c) are those of the constraints, in phases of contact. In multiple
+    shooting step k ends at row k of ``ends``, (steps, nq) and (steps, nv), at the displacement of row k of ``gaps``
+    (steps, 2 nv) from the next node; None where there are no gaps.
     """
 
     q: np.ndarray
@@ -58,8 +65,14 @@ class Iterate:
     cost: float
     penalty: float
     touched: list[Touched | None]
+    impulses: np.ndarray
     ends: tuple[np.ndarray, np.ndarray] | None = None
     gaps: np.ndarray | None = None
+
+    @property
+    def motion(self) -> Motion:
+        """What bounds are on."""
+        return Motion(self.q, self.p, self.impulses)
 
 
 class Expansion(NamedTuple):
@@ -68,7 +81,8 @@ class Expansion(NamedTuple):
     States (q, p) have n = 2 nv; where contacts slide they have the configuration before as well, n = 3 nv.
 
     ``impulses`` (m, nv) [s] are the momenta of unit forces at the start of the first step; on joints of one coordinate
-    all steps have the same. They are zero where other controls than forces act.
+    all steps have the same. They are zero where other controls than forces act. ``slopes``, ``crossed`` and ``curved``
+    are those of :class:`Quadratic`, and ``pieces`` the terms of bounds that are part of all.
     """
 
     A: np.ndarray
@@ -76,6 +90,42 @@ class Expansion(NamedTuple):
     impulses: np.ndarray
     gradients: np.ndarray
     matrices: np.ndarray
+    slopes: np.ndarray
+    crossed: np.ndarray
+    curved: np.ndarray
+    pieces: Sequence[Piece] = ()
+
+    def changes(self, x: np.ndarray, u: np.ndarray) -> list[np.ndarray]:
+        """Return how the values that have bounds change by states x (steps + 1, n) and controls u (steps, m)."""
+        return [piece.given.change(x, u) for piece in self.pieces]
+
+    def along(self, changes: Sequence[np.ndarray]) -> Expansion:
+        """Return the expansion with the pieces of the bounds' terms at values that change so much."""
+        cost = Quadratic(*(part.copy() for part in self[3:8]))
+        return self._replace(pieces=moved(self.pieces, changes, cost), **cost._asdict())
+
+    def change(self, x: np.ndarray, u: np.ndarray, gu: np.ndarray, R: np.ndarray) -> tuple[float, float]:
+        """Return the linear and the quadratic change of the cost by states x (steps + 1, n) and controls (steps, m).
+
+        gu (steps, m) and R (m, m) are the slope and the matrix of the controls' own cost.
+        """
+        linear = np.vdot(self.gradients, x) + np.vdot(gu, u)
+        square = np.vdot(x, (self.matrices @ x[:, :, None])[:, :, 0]) + np.vdot(u @ R, u)
+        if len(self.slopes):
+            linear += np.vdot(self.slopes, u)
+            square += np.vdot(u, 2 * (self.crossed @ x[:-1, :, None])[:, :, 0] + (self.curved @ u[:, :, None])[:, :, 0])
+        return self.corrected(float(linear), float(0.5 * square), self.changes(x, u))[:2]
+
+    def corrected(self, linear: float, square: float, changes: Sequence[np.ndarray]) -> tuple[float, float, float]:
+        """Return a linear and a quadratic change, of which the terms of bounds have their pieces, with these terms.
+
+        The third number is by how much these differ from their pieces at values that change so much.
+        """
+        missed = 0.0
+        for piece, by in zip(self.pieces, changes, strict=True):
+            first, whole, off = piece.change(by)
+            linear, square, missed = linear + first, square + whole - first, missed + abs(off)
+        return linear, square, missed
 
 
 class Pass(NamedTuple):
@@ -173,28 +223,55 @@ class Controls:
         by = ("torque",) if self.forces else ("torque", "inputs", "prescribed")
         return np.ascontiguousarray(columns_of(self.model, found, by)[:, :, self.acts])
 
+    def impulse_slopes(self, found: Slopes) -> np.ndarray:
+        """Return the derivatives (steps, c, m) of the constraints' impulses by the actuators, none prescribed."""
+        kicks = np.broadcast_to(found.F[..., 0, :, :], (len(found.A), self.model.nv, self.model.nv))
+        if not self.forces:
+            kicks = np.concatenate([kicks, kicks_of(self.model, found)[0]], axis=2)
+        return np.asarray(-found.multipliers[:, :, self.model.nv :] @ kicks[:, :, self.acts])
+
 
 class ShootingProblem:
     """What the searches of :func:`optimize_motion` ask: motions under controls, their costs and derivatives."""
 
-    def __init__(self, model: Model, q0: ArrayLike | None, v0: ArrayLike | None, duration: float, dt: float,
+    def __init__(self, model: Model, q0: ArrayLike | None, v0: ArrayLike | None, duration: float | None, dt: float,
                  costs: object, *, prescribed: object = None, actuators: Sequence[str] | None = None,
                  limits: ArrayLike | None = None, bounds: Bounds = None, velocity_bounds: Bounds = None,
-                 method: str = "linear-time", options: Keywords | None = None):  # fmt: skip
+                 method: str = "linear-time", options: Keywords | None = None,
+                 phases: Sequence[ContactPhase] | None = None, friction: float = 1.0, ground: float = 0.0,
+                 clearance: float = 0.0):  # fmt: skip
         of_kind(model, Model, "model", "a vitree Model")
         self.options = dict(options or {})
-        if model.has_contact:
+        if phases is not None:
+            require_phases(model, velocity_bounds)
+            if isinstance(method, str) and method == "midpoint":
+                kinetic = self.options.setdefault("kinetic", "midpoint")
+                if not (isinstance(kinetic, str) and kinetic == "midpoint"):
+                    raise InputError("kinetic", kinetic, 'must be "midpoint" with phases')
+            model = with_fields(model, contacts=(), ground=None)
+        if model.has_contact or phases is not None:
             # steps in contact that were taken in parts have no derivatives
             self.options = {"max_halvings": 0, **self.options}
         self.integrator = integrator_of(model, method, dt, {**self.options, "prescribed": prescribed})
         self.model, self.dt, self.method = model, real(dt), method
-        self.steps = count_steps(duration, dt)
+        self.phases: ContactSteps | None = None
+        if phases is not None:
+            q, whole = model.neutral() if q0 is None else model.validate_configuration(q0, "q0"), self.options
+            self.phases = ContactSteps(model, phases, q, self.dt, (friction, ground, clearance),
+                                       lambda held: integrator_of(held, method, self.dt, whole))  # fmt: skip
+            self.phases.require_start(q)
+        #: the configurations of the motion whose derivatives were asked for last, and these
+        self._known: tuple[np.ndarray, list[Slopes]] | None = None
+        self.steps = steps_of(duration, self.dt, self.phases)
+        free = [Stretch(0, self.steps, self.integrator)]
+        #: steps of one model each, the whole motion without phases
+        self.stretches = free if self.phases is None else self.phases.stretches
         self.controls = Controls(model, actuators, limits)
         self.acts = self.controls.acts
         #: whether second derivatives of steps are taken: controls must be momenta that do not depend on the state
         self.bends = (
             model.nv <= CURVED and (model.nq == model.nv or method == "linear-time")
-            and self.controls.forces and model.written is None and not model.has_contact
+            and self.controls.forces and model.written is None and not model.has_contact and self.phases is None
         )  # fmt: skip
         quadratic, frames = _kinds(costs)
         self.frames = FrameCosts(model, frames, self.steps)
@@ -203,7 +280,9 @@ class ShootingProblem:
         m, n = len(self.acts), 2 * model.nv
         self.Q, self.R = weights(quadratic.Q, "Q", n), weights(quadratic.R, "R", m, definite=True)
         self.Q_end = self.Q if quadratic.Q_end is None else weights(quadratic.Q_end, "Q_end", n)
-        self.bounds = StateBounds(model, self.steps, bounds, velocity_bounds)
+        #: of coordinates and velocities, and all
+        self.of_states = StateBounds(model, self.steps, bounds, velocity_bounds)
+        self.bounds = Bounded([self.of_states, *(bounds_of(self.phases) if self.phases is not None else ())])
         #: which velocities are angular
         self.turns = [k for joint in model.joints for k in _turns(joint)]
         begins = {**self.integrator.motion.prescribed, **self._begin(q0, v0)}
@@ -236,6 +315,18 @@ class ShootingProblem:
             self.start = q, model.generalized_momentum(q, v)
         if self.at_start:
             self.goal = self._goal(None)
+
+    def set_phases(self, phases: Sequence[ContactPhase]) -> None:
+        """Replace the phases of contact by others of as many steps; multipliers of bounds stay, row by row."""
+        if self.phases is None:
+            raise InputError("phases need a Search that was made with phases")
+        found = self.phases.again(phases, self.start[0])
+        if found.steps != self.steps:
+            raise InputError("phases", phases, f"have {found.steps} steps; those of this Search have {self.steps}")
+        found.require_start(self.start[0])
+        before, self.phases, self.stretches = self.bounds, found, found.stretches
+        self.bounds = Bounded([self.of_states, *bounds_of(found)])
+        self.bounds.take(before)
 
     def set_goal(self, goal: ArrayLike) -> None:
         """Replace the configurations of the goal."""
@@ -302,53 +393,77 @@ class ShootingProblem:
 
     def between(self, q: np.ndarray, p: np.ndarray, controls: np.ndarray) -> Iterate:
         """Return the motion of multiple shooting whose nodes are given, (steps + 1, nq) and (steps + 1, nv)."""
-        integrator, model = self.integrator, self.model
+        model = self.model
         q, p, used = q.copy(), p.copy(), np.clip(controls, self.controls.low, self.controls.high)
         q[0], p[0] = self.start
         nodes, momenta = np.empty((2, model.nq)), np.empty((2, model.nv))
         ends = np.empty((self.steps, model.nq)), np.empty((self.steps, model.nv))
-        for k in range(self.steps):
-            integrator.renew()
-            integrator.start(self.dt * k, q[k], p[k])
-            status, _ = core.follow(integrator.stepper, None, self.controls.low, self.controls.high, used[k : k + 1],
-                                    nodes, momenta)  # fmt: skip
-            if status:
-                raise integrator._stopped(status)
-            ends[0][k], ends[1][k] = nodes[1], momenta[1]
+        impulses = self._no_impulses()
+        for one in self.stretches:
+            for k in range(one.first, one.last):
+                nodes[0], momenta[0] = q[k], p[k]
+                self._take(one, k, used[k : k + 1], nodes, momenta, impulses)
+                ends[0][k], ends[1][k] = nodes[1], momenta[1]
         gaps = np.concatenate([model.difference(q[1:], ends[0]), ends[1] - p[1:]], axis=1)
-        return self._iterate(q, p, used, [], ends, gaps)
+        return self._iterate(q, p, used, [], impulses, ends, gaps)
+
+    def _no_impulses(self) -> np.ndarray:
+        """Return zeros for the impulses of constraints, of none without phases."""
+        return np.zeros((self.steps, 0 if self.phases is None else self.phases.rows))
+
+    def _take(self, one: Stretch, first: int, used: np.ndarray, q: np.ndarray, p: np.ndarray, impulses: np.ndarray,
+              correction: tuple[object, ...] | None = None, moved: np.ndarray | None = None,
+              parts: tuple[np.ndarray, ...] | None = None) -> None:  # fmt: skip
+        """Take steps of a stretch from the step ``first`` on, one for each row of controls.
+
+        The first rows of q and p have the state; the others are written. The other arguments are those of the core.
+        """
+        integrator, count = one.integrator, len(used)
+        integrator.renew()
+        integrator.start(self.dt * first, q[0], p[0])
+        integrator.keep_logs()
+        pushes = np.empty((count, one.rows)) if one.rows and self.phases is not None else None
+        within = self.controls.low, self.controls.high
+        status, _ = core.follow(integrator.stepper, correction, *within, used, q, p, moved, parts, one.anchored, pushes)
+        if status:
+            raise integrator._stopped(status)
+        if pushes is not None:
+            impulses[first : first + count, : one.rows] = pushes
 
     def at(self, q: np.ndarray, p: np.ndarray, controls: np.ndarray) -> Iterate:
         """Return a motion that is known, of a model without contacts."""
-        return self._iterate(q, p, controls, [])
+        return self._iterate(q, p, controls, [], self._no_impulses())
 
     def again(self, at: Iterate) -> Iterate:
         """Return a motion with its cost for the multipliers that bounds have now."""
-        return self._iterate(at.q, at.p, at.controls, at.touched, at.ends, at.gaps)
+        return self._iterate(at.q, at.p, at.controls, at.touched, at.impulses, at.ends, at.gaps)
 
     def _iterate(self, q: np.ndarray, p: np.ndarray, controls: np.ndarray, touched: list[Touched | None],
-                 ends: tuple[np.ndarray, np.ndarray] | None = None,
+                 impulses: np.ndarray, ends: tuple[np.ndarray, np.ndarray] | None = None,
                  gaps: np.ndarray | None = None) -> Iterate:  # fmt: skip
-        x, penalty = self.states(q, p), self.bounds.penalise(q, p)
-        return Iterate(q, p, controls, x, self.cost(q, x, controls) + penalty, penalty, touched, ends, gaps)
+        x, penalty = self.states(q, p), self.bounds.penalise(Motion(q, p, impulses))
+        return Iterate(q, p, controls, x, self.cost(q, x, controls) + penalty, penalty, touched, impulses, ends, gaps)
 
-    def follow(self, controls: np.ndarray, correction: tuple[object, ...] | None = None,
+    def follow(self, controls: np.ndarray, correction: tuple[Any, ...] | None = None,
                gaps: np.ndarray | None = None) -> Iterate:  # fmt: skip
         """Return the motion under controls (steps, ...), with a correction as the core takes it.
 
         With ``gaps`` (steps, 2 nv) the node after a step is the step's end displaced by minus the gap.
         """
         q, p = np.empty((self.steps + 1, self.model.nq)), np.empty((self.steps + 1, self.model.nv))
-        used, integrator, within = controls.copy(), self.integrator, (self.controls.low, self.controls.high)
-        integrator.renew()
-        integrator.start(0.0, *self.start)
-        integrator.keep_logs()
+        used, impulses = controls.copy(), self._no_impulses()
+        q[0], p[0] = self.start
         ends = None if gaps is None else (np.empty_like(q[1:]), np.empty_like(p[1:]))
-        status, _ = core.follow(integrator.stepper, correction, *within, used, q, p, self.moved,
-                                None if ends is None else (gaps, *ends))  # fmt: skip
-        if status:
-            raise integrator._stopped(status)
-        return self._iterate(q, p, used, self._touched(q), ends, gaps)
+        for one in self.stretches:
+            steps, nodes = slice(one.first, one.last), slice(one.first, one.last + 1)
+            parts = None if gaps is None or ends is None else (gaps[steps], ends[0][steps], ends[1][steps])
+            own = correction
+            if correction is not None and len(self.stretches) > 1:
+                acts, share, k, K, near_q, near_p = correction
+                own = acts, share, k[steps], K[steps], near_q[nodes], near_p[nodes]
+            moved = self.moved[2 * one.first : 2 * one.last + 1]
+            self._take(one, one.first, used[steps], q[nodes], p[nodes], impulses, own, moved, parts)
+        return self._iterate(q, p, used, self._touched(q), impulses, ends, gaps)
 
     def _touched(self, q: np.ndarray) -> list[Touched | None]:
         """Return the contacts of the motion just taken, which has nodes q."""
@@ -388,18 +503,30 @@ class ShootingProblem:
                    law: Callable[..., ArrayLike] | None = None) -> Callable[[], Trajectory]:  # fmt: skip
         """Return a function that simulates the motion, whatever starts and controls the problem gets until then."""
         moved = self.prescribed(controls) if self.model.prescribed_joint_names else None
-        start, p0 = self.start
+        (q, p), stretches, phases = self.start, self.stretches, self.phases
 
         def simulate() -> Trajectory:
-            held = Simulation(self.model, start, p0=p0, dt=self.dt, method=self.method,
-                              control=Control(prescribed=moved), record_every=1, **self.options)  # fmt: skip
-            for k, (torque, inputs) in enumerate(zip(*self.controls.split(controls)[:2], strict=True)):
-                if law is not None:
-                    torque[:] = entries(law(self.dt * k, held.q.copy(), held.v.copy()), (self.model.nv,), "control")
-                held.step(control=Control(torque=torque, inputs=inputs if len(inputs) else None))
-            return held.trajectory
+            at, parts = (q, p), list[Trajectory]()
+            for one in stretches:
+                model = self.model if phases is None else phases.model_at(one, at[0])
+                held = Simulation(model, at[0], p0=at[1], t0=self.dt * one.first, dt=self.dt, method=self.method,
+                                  control=Control(prescribed=moved), record_every=1, **self.options)  # fmt: skip
+                steps = slice(one.first, one.last)
+                for k, (torque, inputs) in enumerate(zip(*self.controls.split(controls[steps])[:2], strict=True)):
+                    if law is not None:
+                        now = law(self.dt * (one.first + k), held.q.copy(), held.v.copy())
+                        torque[:] = entries(now, (self.model.nv,), "control")
+                    held.step(control=Control(torque=torque, inputs=inputs if len(inputs) else None))
+                at = held.q.copy(), held.p.copy()
+                # a node between two stretches has the record of the first of them
+                parts.append(held.trajectory[1:] if parts else held.trajectory)
+            return joined(parts)
 
         return simulate
+
+    def wrenches(self, at: Iterate) -> Callable[[], ContactWrenches] | None:
+        """Return a function that computes what the ground gives the frames of the phases; None without phases."""
+        return None if self.phases is None else partial(self.phases.wrenches_of, at.motion)
 
     def turn(self, q: np.ndarray) -> float:
         """Return the largest rotation of a joint in a step [rad]."""
@@ -451,36 +578,44 @@ class ShootingProblem:
 
     def bent(self, at: Iterate, expansion: Expansion) -> Expansion:
         """Return the expansion with the second derivatives of the frames' positions, and of bounded velocities."""
-        if not (self.frames.costs or self.bounds.bends):
+        if not (self.frames.costs or self.of_states.bends):
             return expansion
         matrices, nv = expansion.matrices.copy(), self.model.nv
         if self.frames.costs:
             matrices[:, :nv, :nv] += self.frames.bend(at.q)
-        if self.bounds.bends:
-            matrices[:, : 2 * nv, : 2 * nv] += self.bounds.bend(at.q, at.p)
+        if self.of_states.bends:
+            matrices[:, : 2 * nv, : 2 * nv] += self.of_states.bend(at.q, at.p)
         return expansion._replace(matrices=matrices)
 
     def expand(self, at: Iterate) -> Expansion:
         """Return the derivatives of the steps and of the cost at a motion."""
-        found = part_slopes([self.integrator], self.rows(at), at.touched)
-        impulses = np.zeros((len(self.acts), self.model.nv))
+        parts, m, n = self.slopes(at), len(self.acts), 2 * self.model.nv
+        found, impulses = parts[0], np.zeros((m, self.model.nv))
         if self.controls.forces:
             impulses[:] = found.F.reshape(-1, 2, self.model.nv, self.model.nv)[0, 0][:, self.acts].T
+        A, B = (x[0] if len(x) == 1 else np.concatenate(x) for x in (
+            [part.A for part in parts], [self.controls.slopes(part) for part in parts]))  # fmt: skip
+        pushes = self.impulse_slopes(parts) if at.impulses.shape[1] else None
         x = at.x
         gradients, matrices = np.empty_like(x), np.empty((len(x), *self.Q.shape))
         np.matmul(x[:-1], 2 * self.Q, out=gradients[:-1])
         np.matmul(x[-1], 2 * self.Q_end, out=gradients[-1])
         matrices[:-1], matrices[-1] = 2 * self.Q, 2 * self.Q_end
-        E = state_derivatives(self.model, x[:, : self.model.nv])
-        if E is not None:
-            gradients, matrices = (gradients[:, None] @ E)[:, 0], E.swapaxes(1, 2) @ matrices @ E
+        if self.model.nq != self.model.nv:
+            nv = self.model.nv
+            E = joint_maps(self.model, -x[:, :nv])
+            gradients[:, :nv] = (gradients[:, None, :nv] @ E)[:, 0]
+            matrices[:, :nv] = E.swapaxes(1, 2) @ matrices[:, :nv]
+            matrices[:, :, :nv] = matrices[:, :, :nv] @ E
         self.frames.expand(at.q, gradients, matrices)
-        self.bounds.expand(at.q, at.p, gradients, matrices)
-        A, B = found.A, self.controls.slopes(found)
+        mixed = self.steps if pushes is not None else 0
+        cost = Quadratic(gradients, matrices, np.zeros((mixed, m)), np.zeros((mixed, m, n)), np.zeros((mixed, m, m)))
+        pieces = self.bounds.add(at.motion, pushes, cost)
         if at.gaps is not None and self.model.nq != self.model.nv:
             # the end of a step is displaced in its own axes, and the next node in those of the node
             nv, gaps = self.model.nv, at.gaps[:, : self.model.nv]
             turn = np.linalg.solve(joint_maps(self.model, gaps), joint_maps(self.model, -gaps))
+            A, B = A.copy(), B.copy()
             for rows in (A, B):
                 rows[:, :nv] = turn @ rows[:, :nv]
         if found.memory is not None:
@@ -490,7 +625,32 @@ class ShootingProblem:
             A, matrices = self.widened(A, 2), self.widened(self.widened(matrices, 1), 2)
             A[:, : 2 * nv, 2 * nv :], A[:, 2 * nv :, :nv] = found.memory[:, :, :nv], np.eye(nv)
             A[:, : 2 * nv, :nv] += found.memory[:, :, nv:]
-        return Expansion(A, B, impulses, gradients, matrices)
+        # without contacts few bounds change along a correction
+        return Expansion(A, B, impulses, gradients, matrices, *cost[2:], pieces if self.phases is not None else ())
+
+    def slopes(self, at: Iterate) -> list[Slopes]:
+        """Return the derivatives of the steps of each stretch."""
+        if self._known is not None and self._known[0] is at.q:
+            # the same motion with other multipliers
+            return self._known[1]
+        rows, found = self.rows(at), list[Slopes]()
+        for one in self.stretches:
+            steps = slice(one.first, one.last)
+            known = Anchored(one.anchored, -at.impulses[steps, : one.rows]) if at.impulses.shape[1] else None
+            found.append(part_slopes([one.integrator], rows.of(steps) if len(self.stretches) > 1 else rows, at.touched,
+                                     anchored=known))  # fmt: skip
+        self._known = at.q, found
+        return found
+
+    def impulse_slopes(self, parts: Sequence[Slopes]) -> ImpulseSlopes:
+        """Return the derivatives of impulses of constraints, of those of the steps of each stretch."""
+        count = max(one.rows for one in self.stretches)
+        found = ImpulseSlopes(*(np.zeros((self.steps, count, k)) for k in (2 * self.model.nv, len(self.acts))))
+        for one, part in zip(self.stretches, parts, strict=True):
+            if one.rows:
+                found.by_state[one.first : one.last, : one.rows] = -part.multipliers
+                found.by_control[one.first : one.last, : one.rows] = self.controls.impulse_slopes(part)
+        return found
 
     def widened(self, x: np.ndarray, axis: int) -> np.ndarray:
         """Return an array with zeros for the configuration before a node, behind the states of an axis."""
@@ -502,11 +662,14 @@ class ShootingProblem:
                 curvature: np.ndarray | None = None, bounds: tuple[np.ndarray, ...] | None = None,
                 costates: np.ndarray | None = None, gaps: np.ndarray | None = None) -> Pass:  # fmt: skip
         """Return the backward pass over a quadratic model, with the slopes gu and the matrix R of the controls."""
-        A, B, impulses, gx, W = model
+        A, B, impulses, gx, W, slopes, *mixed, _ = model
         steps, n, m = B.shape
+        more = None
+        if len(slopes):
+            gu, more = gu + slopes, tuple(mixed)
         k, K, P = np.empty((steps, m)), np.empty((steps, m, n)), np.empty((steps + 1, n, n))
         expected = core.riccati_pass(A, B, gx, W, gu, R, regularisation, curvature, impulses, bounds, k, K, P, costates,
-                                     gaps)  # fmt: skip
+                                     gaps, more)  # fmt: skip
         return Pass(expected, k, K, P)
 
 
@@ -520,17 +683,6 @@ def line_search(at: Iterate, move: Callable[[float], Iterate | None],
     return None, 0.0
 
 
-def state_derivatives(model: Model, d: np.ndarray) -> np.ndarray | None:
-    """Return the derivatives (n, 2 nv, 2 nv) of x = (d, p) by displacements of q and by p; None if they are ones."""
-    if model.nq == model.nv:
-        return None
-    nv = model.nv
-    found = np.zeros((len(d), 2 * nv, 2 * nv))
-    found[:, range(2 * nv), range(2 * nv)] = 1.0
-    found[:, :nv, :nv] = joint_maps(model, -d)
-    return found
-
-
 def guess_parts(control: object) -> tuple[Any, object, object]:
     """Return the torque, the inputs and the prescribed coordinates of a first guess."""
     if not isinstance(control, Mapping):
@@ -541,6 +693,36 @@ def guess_parts(control: object) -> tuple[Any, object, object]:
             raise UnknownNameError("kind of control", name, known, argument="control")
     torque, inputs, prescribed = (control.get(name) for name in known)
     return torque, inputs, prescribed
+
+
+def require_phases(model: Model, velocity_bounds: Bounds) -> None:
+    """Raise an InputError if phases of contact do not go with a model, or with bounds on velocities."""
+    if model.prescribed_joint_names:
+        raise InputError(
+            f'phases do not go with prescribed coordinates, and "{model.name}" has them: drive these joints instead'
+        )
+    if mapping(velocity_bounds, "velocity_bounds", "a mapping of names of velocities to (least, greatest)"):
+        raise InputError("velocity_bounds", velocity_bounds, "are not supported with phases; weigh momenta in the cost")
+
+
+def steps_of(duration: float | None, dt: float, phases: ContactSteps | None) -> int:
+    """Return the number of steps, which phases and a duration give alike."""
+    if phases is None:
+        if duration is None:
+            raise InputError("give the duration of the motion, or phases, which have their own steps")
+        return count_steps(duration, dt)
+    if duration is not None and count_steps(duration, dt) != phases.steps:
+        raise InputError("duration", duration, f"is not that of the {phases.steps} steps of the phases; leave it out")
+    return phases.steps
+
+
+def bounds_of(phases: ContactSteps) -> list[BoundedValues]:
+    """Return the bounds on the impulses and on the places of the frames that phases hold."""
+    held = [name for name in phases.frames if phases.held(name).any() and phases.frames[name].along[:, 2].any()]
+    sizes = {len(phases.frames[name].along) for name in held}
+    groups = [[name for name in held if len(phases.frames[name].along) == k] for k in sorted(sizes)]
+    soles = [SoleBounds(phases, name) for name in held if name in phases.soles]
+    return [*(FrictionCone(phases, names) for names in groups), *soles, PlaceBounds(phases)]
 
 
 def _kinds(costs: object) -> tuple[QuadraticCost, list[FrameCost]]:

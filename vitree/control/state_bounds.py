@@ -1,9 +1,4 @@
-"""Bounds on coordinates and velocities of shooting searches, by an augmented Lagrangian.
-
-A bound c(x) <= 0 of a node adds the term (max(0, lam + mu c)^2 - lam^2) / (2 mu) to the cost, with a multiplier lam and
-a penalty mu. Each time that a search has minimised the sum, lam becomes max(0, lam + mu c), and mu grows where the
-violation has not shrunk. At the end the multipliers carry the bounds, at a penalty that stays moderate.
-"""
+"""Bounds on coordinates and velocities of shooting searches."""
 
 from __future__ import annotations
 
@@ -14,21 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.arguments import as_numbers, mapping, shown
+from vitree.control.bounded import BoundedValues, ImpulseSlopes, Linear, Motion
 from vitree.control.momenta import Entries
 from vitree.errors import InputError, UnknownNameError
 from vitree.model.model import Model
 
 #: Bounds by name: (least, greatest).
 Bounds = Mapping[str, ArrayLike] | None
-#: At the first penalty the violation of a bound of one node by half the width between the bounds costs half so large a
-#: share of the first motion's cost. The width is one where there is one bound, and counts as no less than NARROW.
-SHARE, NARROW = 0.1, 1e-3
-#: Costs count as no less than this.
-TINY = 1e-12
+#: Bounds are no narrower than this where penalties begin: a violation by half their width matters, of one by one.
+NARROW = 1e-3
 #: [rad or m] Coordinates are changed by so much for second derivatives of velocities.
 DIFFERENCE = 1e-5
-#: By how much the violation must shrink for the penalty to stay, and by which factor it grows otherwise.
-SHRINK, GROWTH = 0.25, 10.0
 
 
 def pair_of(given: object) -> tuple[float, float]:
@@ -84,8 +75,8 @@ class Rows(NamedTuple):
     slopes: np.ndarray | None
 
 
-class StateBounds:
-    """Bounds at the nodes of a motion, their multipliers and penalties.
+class StateBounds(BoundedValues):
+    """Bounds at all nodes of a motion but the first, which is given.
 
     Parameters
     ----------
@@ -99,11 +90,6 @@ class StateBounds:
     ------
     InputError, UnknownNameError
         If a name is not known, bounds exclude each other, or the momenta do not tell the velocities.
-
-    References
-    ----------
-    Hestenes 1969, "Multiplier and gradient methods". Howell, Jackson & Manchester 2019, "ALTRO: a fast solver for
-    constrained trajectory optimization", section III.
     """
 
     def __init__(self, model: Model, steps: int, bounds: Bounds, velocity_bounds: Bounds):
@@ -113,55 +99,28 @@ class StateBounds:
             require_velocities(model)
         self.model, self.q, self.v = model, np.array([*of_q], dtype=int), np.array([*of_v], dtype=int)
         self._entries = Entries(model)
-        self.names = [f'"{model.q_names[k]}"' for k in of_q] + [f'the velocity of "{model.v_names[k]}"' for k in of_v]
-        self.low, self.high = np.array([*of_q.values(), *of_v.values()]).reshape(-1, 2).T
-        #: of the lower bounds, then of the upper ones; none at the start, which is given
-        self.multipliers = np.zeros((2, steps + 1, len(self.names)))
-        #: of each that is bounded; none before a search begins
-        self.penalties, self._worst = np.zeros(len(self.names)), np.full(len(self.names), np.inf)
-
-    def __bool__(self) -> bool:
-        return bool(self.names)
+        names = [f'"{model.q_names[k]}"' for k in of_q] + [f'the velocity of "{model.v_names[k]}"' for k in of_v]
+        ends = np.tile(np.array([*of_q.values(), *of_v.values()]).reshape(-1, 2).T[:, None], (1, steps + 1, 1))
+        width = 0.5 * (ends[1, 0] - ends[0, 0])
+        ends[0, 0], ends[1, 0] = -np.inf, np.inf
+        super().__init__(names, ends[0], ends[1], np.maximum(np.where(np.isfinite(width), width, 1.0), NARROW))
 
     def by_name(self) -> tuple[dict[str, tuple[float, float]], dict[str, tuple[float, float]]]:
         """Return the bounds of coordinates and of velocities by their names."""
-        pairs, count = list(zip(self.low.tolist(), self.high.tolist(), strict=True)), len(self.q)
+        pairs, count = list(zip(self.low[-1].tolist(), self.high[-1].tolist(), strict=True)), len(self.q)
         names = self.model.q_names, self.model.v_names
         return (dict(zip([names[0][k] for k in self.q], pairs[:count], strict=True)),
                 dict(zip([names[1][k] for k in self.v], pairs[count:], strict=True)))  # fmt: skip
 
-    def begin(self, cost: float) -> None:
-        """Begin another search with the multipliers that are there; ``cost`` is that of its first motion."""
-        width = 0.5 * (self.high - self.low)
-        width = np.maximum(np.where(np.isfinite(width), width, 1.0), NARROW)
-        first = SHARE * max(abs(cost), TINY) / width**2
-        # those of the last search may be more than it takes
-        self.penalties, self._worst[:] = np.maximum(first, self.penalties / GROWTH), np.inf
+    def values(self, motion: Motion) -> np.ndarray:
+        """Return the values (steps + 1, b)."""
+        return self._rows(motion.q, motion.p).values
 
-    def shift(self, steps: int) -> None:
-        """Let the multipliers of later nodes be those of the start and those that follow."""
-        last = self.multipliers.shape[1] - 1
-        self.multipliers = self.multipliers[:, np.minimum(np.arange(last + 1) + steps, last)]
-        self.multipliers[:, 0] = 0.0
-
-    def penalise(self, q: np.ndarray, p: np.ndarray) -> float:
-        """Return the term of a motion."""
-        if not self.penalties.any():
-            return 0.0
-        found = self._pushes(self._rows(q, p).values) ** 2 - self.multipliers**2
-        return float(np.sum(found / (2 * self.penalties)))
-
-    def expand(self, q: np.ndarray, p: np.ndarray, gradients: np.ndarray, matrices: np.ndarray) -> None:
-        """Add the term's gradients (steps + 1, n) and Gauss-Newton matrices (steps + 1, n, n) by the state."""
-        if not self.penalties.any():
-            return
-        values, slopes = self._rows(q, p, slopes=True)
-        assert slopes is not None
-        lower, upper = self._pushes(values)
-        n = slopes.shape[2]
-        gradients[:, :n] += np.einsum("kb,kbi->ki", upper - lower, slopes)
-        acts = self.penalties * ((lower > 0).astype(float) + (upper > 0))
-        matrices[:, :n, :n] += slopes.swapaxes(1, 2) @ (acts[:, :, None] * slopes)
+    def linear(self, motion: Motion, slopes: ImpulseSlopes | None) -> Linear:
+        """Return the values with their derivatives by the state."""
+        values, by_state = self._rows(motion.q, motion.p, slopes=True)
+        assert by_state is not None
+        return Linear(values, by_state)
 
     @property
     def bends(self) -> bool:
@@ -174,9 +133,8 @@ class StateBounds:
         The sum of w v is w^T M^-1 p. Its gradient is that of :func:`velocity_slopes`, and linear in p.
         """
         model, nv, n = self.model, self.model.nv, len(q)
-        lower, upper = self._pushes(self._rows(q, p).values)
         w = np.zeros((n, nv))
-        w[:, self.v] = (upper - lower)[:, len(self.q) :]
+        w[:, self.v] = self.term(self._rows(q, p).values).gradient[:, len(self.q) :]
 
         def gradient(q: np.ndarray) -> np.ndarray:
             _, by_q, by_p = velocity_slopes(model, q.reshape(-1, nv), np.tile(p, (2 * nv, 1)))
@@ -190,41 +148,6 @@ class StateBounds:
         found[:, :nv, :nv] = 0.5 * (by_q[:, :, :nv] + by_q[:, :, :nv].swapaxes(1, 2))
         found[:, :nv, nv:] = by_q[:, :, nv:]
         found[:, nv:, :nv] = found[:, :nv, nv:].swapaxes(1, 2)
-        return found
-
-    def violation(self, q: np.ndarray, p: np.ndarray) -> tuple[float, str]:
-        """Return the largest amount by which a bound is violated, and where."""
-        off = self._excess(self._rows(q, p).values)[:, 1:].max(axis=0, initial=0.0)
-        node, which = np.unravel_index(int(np.argmax(off)), off.shape)
-        return max(float(off[node, which]), 0.0), f"{self.names[which]} at node {node + 1}"
-
-    def update(self, q: np.ndarray, p: np.ndarray, grow: bool) -> float:
-        """Take the multipliers from a motion that minimises the sum; return by how much they were wrong before.
-
-        That is the largest violation, or the room to a bound whose multiplier is too large. With ``grow`` the penalties
-        of violations that have not shrunk enough grow.
-        """
-        c = self._excess(self._rows(q, p).values)
-        off = np.abs(np.maximum(c, -self.multipliers / self.penalties))[:, 1:].max(axis=(0, 1))
-        self.multipliers = np.maximum(0.0, self.multipliers + self.penalties * c)
-        self.multipliers[:, 0] = 0.0
-        if grow:
-            self.penalties[off > SHRINK * self._worst] *= GROWTH
-        self._worst = off
-        return float(off.max())
-
-    def soften(self) -> None:
-        """Lower the penalties of a sum that a search could not minimise; the multipliers stay."""
-        self.penalties /= GROWTH
-
-    def _excess(self, values: np.ndarray) -> np.ndarray:
-        """Return by how much values are beyond their lower and upper bounds, (2, n, b); negative inside."""
-        return np.stack([self.low - values, values - self.high])
-
-    def _pushes(self, values: np.ndarray) -> np.ndarray:
-        """Return max(0, lam + mu c) (2, n, b)."""
-        found = np.asarray(np.maximum(0.0, self.multipliers + self.penalties * self._excess(values)))
-        found[:, 0] = 0.0
         return found
 
     def _rows(self, q: np.ndarray, p: np.ndarray, slopes: bool = False) -> Rows:

@@ -35,6 +35,11 @@ class Transcription:
 def require_forces(problem: ShootingProblem) -> None:
     """Raise an InputError if a sparse program does not take the model or its controls."""
     model = problem.model
+    if problem.phases is not None:
+        raise InputError(
+            'search="transcription" takes no phases; take search="ddp" or "fddp", or plan with MotionProblem, which '
+            "has phases of its own"
+        )
     if model.has_contact:
         raise InputError(
             f'"{model.name}" has contacts, which search="transcription" does not take: plan phases of contact with '
@@ -61,7 +66,7 @@ def transcribed(problem: ShootingProblem, first: Iterate, how: Transcription, mo
                          goal_u=problem.goal_u)  # fmt: skip
     q, p = problem.start
     limits = np.column_stack([controls.low, controls.high])[problem.acts] if controls.bounded else None
-    steps, of_q, of_v = problem.steps, *problem.bounds.by_name()
+    steps, of_q, of_v = problem.steps, *problem.of_states.by_name()
     guess = MotionPlan(model, problem.dt, problem.dt * np.arange(steps + 1), first.q, first.p, torque, {}, {}, {},
                        np.zeros((steps + 1, len(model.constraints))), (PhaseInterval(0, steps, ()),))  # fmt: skip
     program = MotionProblem(

@@ -16,7 +16,7 @@ from vitree.errors import InputError
 from vitree.integrators.base import Records
 from vitree.integrators.composition import SHARES
 from vitree.integrators.contact_slopes import Touched
-from vitree.integrators.slopes import UNEXPLAINED, NodeSlopes, Slopes, factored, kicks_of, slopes
+from vitree.integrators.slopes import UNEXPLAINED, Anchored, NodeSlopes, Slopes, factored, kicks_of, slopes
 from vitree.integrators.variational import LinearTime, Midpoint
 from vitree.model.model import Model
 from vitree.model.user_inputs import Motion
@@ -223,15 +223,16 @@ def _taken(parts: Sequence[Part], steps: Rows, torque: np.ndarray, motion: np.nd
 
 
 def part_slopes(parts: Sequence[Part], rows: Rows, touched: Sequence[Touched | None] = (),
-                before: tuple[np.ndarray, np.ndarray, Touched | None] | None = None) -> Slopes:  # fmt: skip
+                before: tuple[np.ndarray, np.ndarray, Touched | None] | None = None,
+                anchored: Anchored | None = None) -> Slopes:  # fmt: skip
     """Return the derivatives of substeps; ``touched`` are the contacts that pushed in steps of order 2.
 
-    ``before`` is the step before these, as of :func:`vitree.integrators.slopes.slopes`.
+    ``before`` is the step before these, and ``anchored`` as of :func:`vitree.integrators.slopes.slopes`.
 
     Within a step prescribed coordinates move on in proportion to time: a substep brings a displacement of theirs
     towards that at the step's end. ``prescribed`` is by the displacement there.
     """
-    found = _each(parts, rows, lambda part, x: slopes(part, x.q, x.q2, x.p, x.u, x.p2, x.t, touched, before))
+    found = _each(parts, rows, lambda part, x: slopes(part, x.q, x.q2, x.p, x.u, x.p2, x.t, touched, before, anchored))
     if len(parts) == 1:
         return found[0]
     model, bounds = parts[0].model, bounds_of(parts)

@@ -130,14 +130,18 @@ class Held:
             found[rows] = change[row] @ (np.eye(3) - np.outer(u, u)) @ slip[:, 1:] / size
         return found
 
-    def with_constraints(self, one: np.ndarray, two: np.ndarray) -> Held:
-        """Return the same with constraints before them, whose rows (s, m, nv) are ``one`` at q1 and ``two`` at q2."""
-        m = one.shape[1]
+    def with_constraints(self, one: np.ndarray, two: np.ndarray, anchored: int) -> Held:
+        """Return the same with constraints before them, whose rows (s, m, nv) are ``one`` at q1 and ``two`` at q2.
+
+        Those from number ``anchored`` on hold what they measure at q1.
+        """
+        m, start = one.shape[1], 0 * one
+        start[:, anchored:] = -one[:, anchored:]
         by_impulse = np.zeros((len(one), *(m + self.push.shape[1],) * 2))
         by_impulse[:, m:, m:] = self.by_impulse
         slides = [(slice(rows.start + m, rows.stop + m), u, bound, speed) for rows, u, bound, speed in self.slides]
         leads = [(number, slice(rows.start + m, rows.stop + m), change) for number, rows, change in self.leads]
-        rows = {"push": -one, "by_start": 0 * one, "by_end": two, "ends": 0 * two}
+        rows = {"push": -one, "by_start": start, "by_end": two, "ends": 0 * two}
         more: Any = {name: np.concatenate([x, getattr(self, name)], axis=1) for name, x in rows.items()}
         return replace(self, **more, by_impulse=by_impulse, slides=tuple(slides), leads=tuple(leads))
 

@@ -38,6 +38,16 @@ class UnexplainedError(InputError):
     """A step does not end where the forces that are known lead to."""
 
 
+class Anchored(NamedTuple):
+    """The constraints from the number ``first`` on hold what they measure at the start of each step.
+
+    ``multipliers`` (n, m) are the impulses lam of all constraints, p1 = .. + Dh(q1)^T lam.
+    """
+
+    first: int
+    multipliers: np.ndarray
+
+
 @dataclass(frozen=True, eq=False)
 class Slopes:
     """Derivatives of the momenta at the nodes of steps, by displacements of the joints there.
@@ -101,7 +111,8 @@ class Slopes:
 
 def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: np.ndarray, u: np.ndarray,
            p2: np.ndarray | None = None, t: np.ndarray | None = None, touched: Sequence[Touched | None] = (),
-           before: tuple[np.ndarray, np.ndarray, Touched | None] | None = None) -> Slopes:  # fmt: skip
+           before: tuple[np.ndarray, np.ndarray, Touched | None] | None = None,
+           anchored: Anchored | None = None) -> Slopes:  # fmt: skip
     """Return the derivatives of steps, which follow each other where contacts push.
 
     Parameters
@@ -121,12 +132,14 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
         The contacts that pushed in each step; none if not given.
     before : (q, q2, touched), optional
         The step before the first.
+    anchored : Anchored, optional
+        Constraints that hold what they measure at the start of each step; none if not given.
     """
     model: Model = integrator.model
     n, nv = len(q), model.nv
     if not is_plain(integrator):
         helds = held_by(integrator.stepper, model, integrator.dt, q, q2, touched)
-        found = node_slopes(integrator, q, q2, p, u, p2, t, helds)
+        found = node_slopes(integrator, q, q2, p, u, p2, t, helds, None if anchored is None else anchored.multipliers)
         first: list[Held] = []
         if before is not None and any(held.leads and 0 in held.steps for held in helds):
             first = held_by(integrator.stepper, model, integrator.dt, before[0][None], before[1][None], [before[2]])
@@ -136,7 +149,8 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
             mapped = _compiled(integrator, q, q2, p, u, MAPPED).K.reshape(n, 2 * nv, 2 * nv)[:, :nv]
             for held in helds:
                 mapped[held.steps, :, :nv] += mapped[held.steps][:, :, nv:] @ held.turn
-        A, multipliers, prescribed, memory = _map(model, integrator.dt, found.K, q, q2, helds, first, mapped)
+        A, multipliers, prescribed, memory = _map(model, integrator.dt, found.K, q, q2, helds, first, mapped,
+                                                 -1 if anchored is None else anchored.first)  # fmt: skip
         return Slopes(A, *found[1:], multipliers, prescribed, _light(found.K), memory)
     found = _compiled(integrator, q, q2, p, u, MAPPED)
     A = found.K.reshape(n, 2 * nv, 2 * nv)
@@ -167,10 +181,11 @@ class NodeSlopes(NamedTuple):
 
 def node_slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: np.ndarray, u: np.ndarray,
                 p2: np.ndarray | None = None, t: np.ndarray | None = None,
-                helds: Sequence[Held] = ()) -> NodeSlopes:  # fmt: skip
+                helds: Sequence[Held] = (), known: np.ndarray | None = None) -> NodeSlopes:  # fmt: skip
     """Return the derivatives of the momenta at the nodes of steps; arguments as of :func:`slopes`.
 
     With ``p2`` the constraints' impulses are part of p1, and so are those of the contacts ``helds``.
+    ``known`` (n, m) are these impulses lam; found from p1 and p2 if not given.
     """
     model: Model = integrator.model
     times = np.zeros(len(q)) if t is None else t
@@ -190,12 +205,13 @@ def node_slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray
                 p2[held.steps] -= held.late
     found = at(p)
     if model.constraints and p2 is not None:
-        # the torque that p2 tells, and of what is left at node 1 the part of the constraints
-        torque = np.linalg.solve(found.F[..., 1, :, :], (p2 - found.ends[1])[:, :, None])
-        rows = model._constraint_rows(q)[1].swapaxes(1, 2)
-        left = (p - found.ends[0])[:, :, None] + found.F[..., 0, :, :] @ torque
-        free = ~np.asarray(model.flat.kinematic, dtype=bool)
-        lam = (np.linalg.pinv(rows[:, free], rcond=1e-12) @ left[:, free])[:, :, 0]
+        rows, lam = model._constraint_rows(q)[1].swapaxes(1, 2), known
+        if lam is None:
+            # the torque that p2 tells, and of what is left at node 1 the part of the constraints
+            torque = np.linalg.solve(found.F[..., 1, :, :], (p2 - found.ends[1])[:, :, None])
+            left = (p - found.ends[0])[:, :, None] + found.F[..., 0, :, :] @ torque
+            free = ~np.asarray(model.flat.kinematic, dtype=bool)
+            lam = (np.linalg.pinv(rows[:, free], rcond=1e-12) @ left[:, free])[:, :, 0]
         kick = (rows @ lam[:, :, None])[:, :, 0]
         if not found.diagonal:
             # these derivatives depend on the force on the joints, which p1 without the impulses tells
@@ -296,17 +312,18 @@ def _compiled(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, 
 
 
 def _map(model: Model, h: float, K: np.ndarray, q: np.ndarray, q2: np.ndarray,
-         helds: Sequence[Held], first: Sequence[Held], mapped: np.ndarray | None
+         helds: Sequence[Held], first: Sequence[Held], mapped: np.ndarray | None, anchored: int
          ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:  # fmt: skip
     """Return A, multipliers, prescribed and memory of :class:`Slopes`, from K of :class:`NodeSlopes`, whatever it has.
 
-    The equations are K12 d2 + Dh(q1)^T dlam = dp1 - K11 d1 in free coordinates, and Dh(q2) d2 = 0. ``helds`` are those
-    of contacts, and ``first`` those of the step before. ``mapped`` (n, nv, 2 nv) is d2 without them, where it is known.
+    The equations are K12 d2 + Dh(q1)^T dlam = dp1 - K11 d1 in free coordinates, and Dh(q2) d2 = 0, or Dh(q1) d1 of
+    constraints that are ``anchored``, from that number on. ``helds`` are those of contacts, and ``first`` those of the
+    step before. ``mapped`` (n, nv, 2 nv) is d2 without them, where it is known.
     """
     n, nv, m = len(K), K.shape[-1], len(model.constraints)
     free = np.flatnonzero(~np.asarray(model.flat.kinematic, dtype=bool))
     if mapped is None:
-        moved, lam, d2 = _without_contacts(model, K, q, q2, m, free)
+        moved, lam, d2 = _without_contacts(model, K, q, q2, free, anchored)
     else:
         moved, lam, d2 = mapped, np.zeros((n, 0, 2 * nv)), mapped.copy()
     one, two = (model._constraint_rows(x)[1] for x in (q, q2)) if m and helds else (lam, lam)
@@ -321,7 +338,7 @@ def _map(model: Model, h: float, K: np.ndarray, q: np.ndarray, q2: np.ndarray,
             if (by_last := held.by_before(row, at.get(k - 1))) is not None:
                 more[row, m:] = by_last
         if m:
-            held = held.with_constraints(one[which], two[which])
+            held = held.with_constraints(one[which], two[which], m if anchored < 0 else anchored)
         rest = d2[which]
         rest[:, free] = 0.0
         rest[:, free], pushes, kept = solve_held(moved[which], h, held, rest, free, more)
@@ -339,10 +356,10 @@ def _map(model: Model, h: float, K: np.ndarray, q: np.ndarray, q2: np.ndarray,
     return A, lam[:, :, : 2 * nv], prescribed, memory
 
 
-def _without_contacts(model: Model, K: np.ndarray, q: np.ndarray, q2: np.ndarray, m: int,
-                      free: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-    """Return K12^-1 of the right sides, and the impulses and d2 that m constraints lead to, for :func:`_map`."""
-    n, nv = len(K), K.shape[-1]
+def _without_contacts(model: Model, K: np.ndarray, q: np.ndarray, q2: np.ndarray, free: np.ndarray,
+                      anchored: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    """Return K12^-1 of the right sides, and the impulses and d2 that constraints lead to, for :func:`_map`."""
+    n, nv, m = len(K), K.shape[-1], len(model.constraints)
     locked = np.asarray(model.flat.kinematic, dtype=bool)
     # columns: d1, dp1, displacements of prescribed coordinates
     d2 = np.zeros((n, nv, 2 * nv + int(locked.sum())))
@@ -355,7 +372,10 @@ def _without_contacts(model: Model, K: np.ndarray, q: np.ndarray, q2: np.ndarray
         one, two = (model._constraint_rows(x)[1] for x in (q, q2))
         both = np.linalg.solve(inner, np.concatenate([right, one[:, :, free].swapaxes(1, 2)], axis=2))
         moved, pushed = both[:, :, :-m], both[:, :, -m:]
-        lam = _impulses(two[:, :, free] @ pushed, two[:, :, free] @ moved + two @ d2)
+        lack = two[:, :, free] @ moved + two @ d2
+        if anchored >= 0:
+            lack[:, anchored:, :nv] -= one[:, anchored:]
+        lam = _impulses(two[:, :, free] @ pushed, lack)
         d2[:, free] = moved - pushed @ lam
     else:
         lam = np.zeros((n, 0, right.shape[2]))

@@ -107,7 +107,7 @@ def changed(model: Model, kind: str, values: Mapping[str, Any]) -> Model:
         weld = weld_of(values)
         apart = NoContact(values["body"], values["to"])
         contacts = (*flat.contacts, apart) if flat.contacts else ()
-        return _with(model, constraints=(*flat.constraints, *weld), contacts=contacts)
+        return with_fields(model, constraints=(*flat.constraints, *weld), contacts=contacts)
     if kind == "detach":
         gone = set(values["constraints"])
         kept = tuple(each for each in flat.constraints if each.name not in gone)
@@ -115,7 +115,7 @@ def changed(model: Model, kind: str, values: Mapping[str, Any]) -> Model:
         left = list(flat.contacts)
         if pair and NoContact(*pair) in left:
             del left[len(left) - 1 - left[::-1].index(NoContact(*pair))]
-        return _with(model, constraints=kept, contacts=tuple(left))
+        return with_fields(model, constraints=kept, contacts=tuple(left))
     if kind == "friction":
         numbers = {name: tuple(x) if isinstance(x, list) else x for name, x in values.items()}
         contacts = tuple(replace(each, friction=numbers[each.frame])
@@ -123,14 +123,14 @@ def changed(model: Model, kind: str, values: Mapping[str, Any]) -> Model:
         ground = flat.ground
         if GROUND in numbers and ground is not None:
             ground = replace(ground, friction=numbers[GROUND])
-        return _with(model, contacts=contacts, ground=ground)
-    return _with(model, ground=ground_of(values))
+        return with_fields(model, contacts=contacts, ground=ground)
+    return with_fields(model, ground=ground_of(values))
 
 
-def _with(model: Model, **fields: Any) -> Model:
+def with_fields(model: Model, **fields: Any) -> Model:
     """A model of the same kind with other fields of its arrays, which have no coordinates."""
     if isinstance(model, EulerModel | ReducedEulerModel):
-        return _with(model.native, **fields).euler()  # type: ignore[no-any-return]
+        return with_fields(model.native, **fields).euler()  # type: ignore[no-any-return]
     return model._remade(replace(model.full.flat, **fields))
 
 
@@ -155,14 +155,15 @@ def weld_of(values: Mapping[str, Any]) -> list[PointConstraint | AxisConstraint]
         label = f"{name} {word}"
         if k < 3:
             u = np.eye(3)[k]
-            made.append(PointConstraint(a, b, _triple(u), "local", float(-u @ p), label))
+            made.append(PointConstraint(a, b, triple(u), "local", float(-u @ p), label))
         else:  # about the axis k, which the pair of the two others holds
             u, w = np.eye(3)[(k + 1) % 3], np.eye(3)[(k + 2) % 3]
-            made.append(AxisConstraint(a, b, _triple(u), _triple(R.T @ w), label=label))
+            made.append(AxisConstraint(a, b, triple(u), triple(R.T @ w), label=label))
     return made
 
 
-def _triple(x: np.ndarray) -> tuple[float, float, float]:
+def triple(x: np.ndarray) -> tuple[float, float, float]:
+    """Return three numbers as a tuple, without negative zeros."""
     a, b, c = (float(each) + 0.0 for each in x)
     return a, b, c
 

@@ -66,7 +66,7 @@ cdef void reuse_begin(FactorReuse* x) noexcept nogil:
 cdef double passes(double contraction, double goal, double e) noexcept nogil:
     # corrections needed from e to the goal: n with contraction^n e = goal, rounded up
     cdef double c = min(max(contraction, 1e-9), 0.9), n = log(goal / e) / log(c)
-    return 1.0 if n <= 1.0 else <double>(<int>n + (1 if n > <int>n else 0))
+    return 1.0 if n <= 1.0 else ceil(n)
 
 
 cdef void reuse_learn(FactorReuse* x, const Pass* p) noexcept nogil:

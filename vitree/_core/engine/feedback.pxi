@@ -1,7 +1,18 @@
 # A motion under controls that depend on its states, without Python between its steps.
 
+cdef void anchor(ModelStepper stepper, int first, double* h) noexcept nogil:
+    # the constraints from the first one on, a.x = value, hold what they measure where the state is; h: (count,)
+    cdef vt_constraint* list = <vt_constraint*>stepper.shared.constraint
+    cdef int c
+    constraints(stepper.shared.m, list, stepper.shared.count, stepper.lane.state.q, stepper.lane.bodies.pose, h, NULL, NULL,
+                NULL)
+    for c in range(first, stepper.shared.count):
+        list[c].value += h[c]
+
+
 def follow(ModelStepper stepper, correction, const double[::1] low, const double[::1] high, double[:, ::1] controls,
-           double[:, ::1] q, double[:, ::1] p, double[:, :, ::1] motion=None, gaps=None):
+           double[:, ::1] q, double[:, ::1] p, double[:, :, ::1] motion=None, gaps=None, int anchored=-1,
+           double[:, ::1] impulses=None):
     """Take a step from the state for each row of ``controls``, and write the states (steps + 1, ...) to q and p.
 
     A row has the torque (nv,), the inputs (nu,), and with ``motion`` the prescribed coordinates at the end of
@@ -16,6 +27,11 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
     ``gaps`` is None, or (gaps, end_q, end_p) of multiple shooting: step i ends at row i of end_q (steps, nq) and end_p
     (steps, nv), which are written, and the next one starts at that state displaced by minus row i of gaps (steps, 2 nv).
     A step after a displacement starts without history.
+
+    With ``anchored`` >= 0 the constraints from that number on hold what they measure at the first state and at those
+    after a displacement, whatever their values; no other stepper may use the list of constraints at the same time.
+    ``impulses`` (steps, count) receives what all constraints give the joints where each step starts, Dh^T impulses, of
+    steps that are not halved.
 
     Returns the status, and the number of steps taken. If the stepper logs contacts, they are those of all steps.
     """
@@ -33,7 +49,9 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
     cdef double* row
     cdef double share = 0.0, rate, since = seconds_now()
     cdef bint corrects = correction is not None, asks = stepper.asks(), parts = gaps is not None, displaced
-    cdef Scratch room = Scratch((3 * nv + stepper.nq) * sizeof(double) + 256)
+    cdef bint told = impulses is not None
+    cdef Scratch room = Scratch((3 * nv + stepper.nq + stepper.shared.count) * sizeof(double) + 320)
+    cdef double* h = <double*>room.take(stepper.shared.count * sizeof(double) + 8)
     cdef double* x = <double*>room.take(3 * nv * sizeof(double) + 8)
     cdef double* node = <double*>room.take(stepper.nq * sizeof(double) + 8)
     if motion is not None:
@@ -66,8 +84,12 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
         require_shape(end_p, (steps, nv))
         if moved:
             raise ValueError("multiple shooting has no prescribed coordinates")
+    if told:
+        require_shape(impulses, (steps, stepper.shared.count))
     if not nv:
         return OK, 0
+    if anchored >= 0:
+        anchor(stepper, anchored, h)
     if asks and stepper.before is None:
         stepper.before = Backup(stepper.memory)
     stepper.require_rows(stepper.lane.clock.steps - stepper.shared.schedule.begun + steps)
@@ -108,6 +130,9 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
             if status != OK:
                 break
             stepper.close_step()
+            if told:
+                for j in range(stepper.shared.count):
+                    impulses[i, j] = -stepper.lane.held.lam[j]
             if parts:
                 memcpy(&end_q[i, 0], state.q, stepper.nq * sizeof(double))
                 memcpy(&end_p[i, 0], state.x, nv * sizeof(double))
@@ -119,6 +144,8 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
                 if displaced:
                     integrate(m, state.q, x, node)
                     stepper.place(stepper.lane.clock.t, node, x + nv)
+                    if anchored >= 0:
+                        anchor(stepper, anchored, h)
             memcpy(&q[i + 1, 0], state.q, stepper.nq * sizeof(double))
             memcpy(&p[i + 1, 0], state.x, nv * sizeof(double))
             if stepper.logs:

@@ -101,6 +101,25 @@ VT_INLINE void vt_add_row(ptrdiff_t n, double s, const double *x, double *y)
     for (; k < n; k++) y[k] += s * x[k];
 }
 
+/* y += s[0] x[0] + s[1] x[1] + s[2] x[2] + s[3] x[3], the rows of x being `row` apart, and s `far` apart, in this order */
+VT_INLINE void vt_add_four(ptrdiff_t n, const double *s, ptrdiff_t far, const double *x, ptrdiff_t row, double *y)
+{
+    const double s0 = s[0], s1 = s[far], s2 = s[2 * far], s3 = s[3 * far];
+    const double *x1 = x + row, *x2 = x1 + row, *x3 = x2 + row;
+    ptrdiff_t k = 0;
+#ifdef VT_ROWS
+    for (; k < n - 3; k += 4) {
+        vt_four sum = *(vt_four *)(y + k);
+        sum += s0 * *(const vt_four *)(x + k);
+        sum += s1 * *(const vt_four *)(x1 + k);
+        sum += s2 * *(const vt_four *)(x2 + k);
+        sum += s3 * *(const vt_four *)(x3 + k);
+        *(vt_four *)(y + k) = sum;
+    }
+#endif
+    for (; k < n; k++) y[k] = (((y[k] + s0 * x[k]) + s1 * x1[k]) + s2 * x2[k]) + s3 * x3[k];
+}
+
 /* y += b x - c z */
 VT_INLINE void vt_add_rows(ptrdiff_t n, double b, const double *x, double c, const double *z, double *y)
 {

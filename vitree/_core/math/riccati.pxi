@@ -17,22 +17,47 @@ cdef double SLOPE_LEFT = 1e-12      # fraction of the largest slope at which the
 cdef double SUFFICIENT = 1e-4       # fraction of the decrease that a slope predicts
 
 
+cdef inline void add_rows_of(const double* a, int apart, const double* b, double* out, int size, int columns,
+                             int row) noexcept nogil:
+    # out (columns,) += the sum of a[j apart] and the j-th row of b, whose rows are ``row`` apart, in this order
+    cdef int j = 0
+    while j < size - 3:
+        vt_add_four(columns, a + j * apart, apart, b + j * row, row, out)
+        j += 4
+    while j < size:
+        vt_add_row(columns, a[j * apart], b + j * row, out)
+        j += 1
+
+
 cdef void product(const double* a, const double* b, double* out, int rows, int inner_size, int columns) noexcept nogil:
     # out = a b
-    cdef int i, j
+    cdef int i
     memset(out, 0, rows * columns * sizeof(double))
     for i in range(rows):
-        for j in range(inner_size):
-            vt_add_row(columns, a[i * inner_size + j], b + j * columns, out + i * columns)
+        add_rows_of(a + i * inner_size, 1, b, out + i * columns, inner_size, columns, columns)
 
 
 cdef void add_product_turned(const double* a, const double* b, double* out, int rows, int inner_size,
                              int columns) noexcept nogil:
     # out += a^T b; a (inner_size, rows)
+    cdef int i
+    for i in range(rows):
+        add_rows_of(a + i, rows, b, out + i * columns, inner_size, columns, columns)
+
+
+cdef void add_upper_turned(const double* a, const double* b, double* out, int n, int inner_size) noexcept nogil:
+    # the same of n rows and columns, without what is below the diagonal
+    cdef int i
+    for i in range(n):
+        add_rows_of(a + i, n, b + i, out + i * n + i, inner_size, n - i, n)
+
+
+cdef void mirror(double* a, int n) noexcept nogil:
+    # what is below the diagonal is as what is above it
     cdef int i, j
-    for j in range(inner_size):
-        for i in range(rows):
-            vt_add_row(columns, a[j * rows + i], b + j * columns, out + i * columns)
+    for i in range(n):
+        for j in range(i):
+            a[i * n + j] = a[j * n + i]
 
 
 cdef void make_symmetric(double* a, int n) noexcept nogil:
@@ -166,7 +191,7 @@ cdef bint between_bounds(Corrections* c, int m, int n, const double* low, const 
 def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const double[:, ::1] gx, const double[:, :, ::1] W,
                  const double[:, ::1] gu, const double[:, ::1] R, double firmness, curvature, impulses, bounds,
                  double[:, ::1] k, double[:, :, ::1] K, double[:, :, ::1] P, const double[:, ::1] costates=None,
-                 const double[:, ::1] gaps=None):
+                 const double[:, ::1] gaps=None, more=None):
     """Compute corrections k (steps, m) of forces and their feedback K (steps, m, n), backwards along a motion.
 
     Parameters: A (steps, n, n) and B (steps, n, m) of the steps; gradients gx (steps + 1, n), gu (steps, m) and
@@ -175,7 +200,8 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
     ``impulses`` (m, n/2) that forces are at the start of a step, or None; ``bounds`` of k, (low, high) (steps, m), or
     None. P (steps + 1, n, n) receives half of the matrices of the cost to go. The curvature is contracted with
     ``costates`` (steps + 1, n), or without them with the gradient of the cost to go. With ``gaps`` (steps, n) of multiple
-    shooting step i is A x + B u + gaps[i] (Mastalli et al. 2020, section III).
+    shooting step i is A x + B u + gaps[i] (Mastalli et al. 2020, section III). ``more`` is None, or (S, H) of costs that
+    depend on controls and states together: S (steps, m, n) is added to Qux, and H (steps, m, m) to Quu.
 
     Returns the first- and second-order change of the cost that k predicts, or None where it is not convex. Without the
     cost of closing gaps.
@@ -184,6 +210,7 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
     cdef int n = A.shape[1], m = B.shape[2], nv = A.shape[1] // 2, r, j, a
     cdef const double[:, :, :, ::1] D
     cdef const double[:, ::1] low, high, F
+    cdef const double[:, :, ::1] crossed, curved
     cdef const double* bent = NULL
     cdef const double* bent_at
     cdef const double* lowest = NULL
@@ -191,6 +218,7 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
     cdef const double* impulse = NULL
     cdef const double* leaning
     cdef bint convex = True, leans = costates is not None, parts = gaps is not None
+    cdef bint mixed = more is not None
     cdef double linear = 0.0, square = 0.0
     cdef Corrections c
     cdef Scratch room = Scratch((5 * n * n + 4 * n * m + 4 * n + 3 * m * m + 6 * m) * sizeof(double) + 64 * 20)
@@ -215,6 +243,10 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
         require_shape(costates, (steps + 1, n))
     if parts:
         require_shape(gaps, (steps, n))
+    if mixed:
+        crossed, curved = more
+        require_shape(crossed, (steps, m, n))
+        require_shape(curved, (steps, m, m))
     if bounds is not None:
         low, high = bounds
         require_shape(low, (steps, m))
@@ -252,11 +284,14 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
             memcpy(c.Qu, &gu[i, 0], m * sizeof(double))
             add_product_turned(&B[i, 0, 0], c.Vx, c.Qu, m, n, 1)
             memcpy(c.Qxx, &W[i, 0, 0], n * n * sizeof(double))
-            add_product_turned(&A[i, 0, 0], c.VA, c.Qxx, n, n, n)
+            add_upper_turned(&A[i, 0, 0], c.VA, c.Qxx, n, n)
             memcpy(c.Quu, &R[0, 0], m * m * sizeof(double))
             add_product_turned(&B[i, 0, 0], c.VB, c.Quu, m, n, m)
             memset(c.Qux, 0, m * n * sizeof(double))
             add_product_turned(&B[i, 0, 0], c.VA, c.Qux, m, n, n)
+            if mixed:
+                vt_add_row(m * n, 1.0, &crossed[i, 0, 0], c.Qux)
+                vt_add_row(m * m, 1.0, &curved[i, 0, 0], c.Quu)
             if bent != NULL:
                 # the derivative of A^T Vx by the state; a force acts as its impulse does at the start
                 bent_at = bent + i * n * n * n
@@ -297,9 +332,9 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
             add_product_turned(c.Qux, &k[i, 0], c.Qx, n, m, 1)
             product(c.Quu, &K[i, 0, 0], c.pushed, m, m, n)
             vt_add_row(m * n, 1.0, c.Qux, c.pushed)
-            add_product_turned(&K[i, 0, 0], c.pushed, c.Qxx, n, m, n)
-            add_product_turned(c.Qux, &K[i, 0, 0], c.Qxx, n, m, n)
-            make_symmetric(c.Qxx, n)
+            add_upper_turned(&K[i, 0, 0], c.pushed, c.Qxx, n, m)
+            add_upper_turned(c.Qux, &K[i, 0, 0], c.Qxx, n, m)
+            mirror(c.Qxx, n)
             memcpy(c.Vx, c.Qx, n * sizeof(double))
             memcpy(c.Vxx, c.Qxx, n * n * sizeof(double))
             for r in range(n * n):

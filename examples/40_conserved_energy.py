@@ -1,6 +1,6 @@
 """A double pendulum by steps that conserve energy, momentum and the symplectic form: their lengths are solved for.
 
-    python 39_conserved_energy.py [--save FILE] [--plot FILE] [--view]
+    python 40_conserved_energy.py [--save FILE] [--plot FILE] [--view]
 
 The method is in energy_momentum.py (Kane, Marsden & Ortiz 1999). Its discrete energy stays to round-off, where that of
 the midpoint rule oscillates. A pendulum that goes over the top meets states from which no positive step length
