@@ -1,7 +1,7 @@
 # Everything that is compiled once for each width.
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport INFINITY, NAN, ceil, fabs, floor, isfinite, log, signbit, sqrt
+from libc.math cimport INFINITY, NAN, fabs, floor, isfinite, log, signbit, sqrt
 from libc.string cimport memcpy, memset
 
 from vitree._core.types cimport *

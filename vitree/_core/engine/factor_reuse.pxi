@@ -3,6 +3,8 @@
 # The contraction of the operator is assumed to grow with the number of steps since it was made, that of Newton's
 # method to be proportional to the residual. Both constants are estimated from the passes.
 
+from libc.math cimport ceil
+
 cdef enum:              # solvers
     AUTO = 0
     RECURSIVE_NEWTON = 1
