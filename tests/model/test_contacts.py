@@ -261,11 +261,11 @@ def test_numbers_of_two_surfaces(a, b, wanted):
     ground = vt.Ground(friction=0.6, restitution=0.1)
     model = two_bodies(vt.Contact("A", radius=0.1, **a), vt.Contact("B", radius=0.1, **b), ground)
     found = model.contact_candidates
-    assert tuple(found.pair_numbers[0]) == (*wanted, 0.0, 0.0)
+    assert tuple(found.pair_numbers[0]) == (*wanted, 0.0, 0.0, 0.0)
     own = [0.6, 0.1, np.inf, 0]
     for k, given in enumerate((a, b)):
         meets = dict(zip(("friction", "restitution", "stiffness", "damping"), own, strict=True)) | given
-        assert tuple(found.numbers[k]) == (*meets.values(), 0.0, 0.0)
+        assert tuple(found.numbers[k]) == (*meets.values(), 0.0, 0.0, 0.0)
 
 
 def test_points_of_one_body_are_a_patch():

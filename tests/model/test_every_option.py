@@ -158,13 +158,14 @@ SHAPED = {
 }  # fmt: skip
 TOUCHING = {
     vt.Contact: (dict(frame="thing", points=((0.0, 0.0, 0.0),), radius=0.1, shapes=(), friction=0.3, restitution=0.2,
-                      stiffness=2e3, damping=5.0),
+                      stiffness=2e3, damping=5.0, softness=0.01),
                  dict(frame="world", points=((0.1, 0.0, 0.0),), radius=0.2, shapes=(vt.Sphere(0.3),), friction=0.9,
-                      restitution=0.7, stiffness=9e3, damping=50.0)),
+                      restitution=0.7, stiffness=9e3, damping=50.0, softness=0.04)),
     vt.Ground: (dict(height=0.0, normal=(0.0, 0.0, 1.0), friction=0.3, restitution=0.2, stiffness=2e3, damping=5.0,
-                     planes=(), terrain=None),
+                     planes=(), terrain=None, softness=0.01),
                 dict(height=-0.05, normal=(0.3, 0.0, 1.0), friction=0.9, restitution=0.7, stiffness=9e3, damping=50.0,
-                     planes=(((-1.0, 0.0, 0.0), -0.05),), terrain=vt.HeightField(np.full((3, 3), -0.1), 5.0))),
+                     planes=(((-1.0, 0.0, 0.0), -0.05),), terrain=vt.HeightField(np.full((3, 3), -0.1), 5.0),
+                     softness=0.04)),
 }  # fmt: skip
 PUSHED = {
     vt.Impulse: (dict(frame="upper", impulse=(1.0, 0.0, 0.0), at=0.1, angular=(0.0, 0.5, 0.0), axes="local"),
@@ -254,7 +255,8 @@ def test_options_of_contacts(make, name):
         return thrown(each() if callable(each) else each, beside)
 
     if name == "restitution":  # of a rigid contact
-        given = {key: value for key, value in TOUCHING[make][0].items() if key not in ("stiffness", "damping")}
+        compliance = "stiffness", "damping", "softness"
+        given = {key: value for key, value in TOUCHING[make][0].items() if key not in compliance}
         one, other = (make(**{**given, name: value}) for value in (0.2, 0.7))
     assert apart(outcome(plain(one), duration=0.4), outcome(lambda: plain(other), duration=0.4))
 

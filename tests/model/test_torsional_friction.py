@@ -407,7 +407,7 @@ def test_pairs_have_the_larger_of_each():
     tree.contact(vt.Contact("ball0", shapes=vt.Sphere(0.1), friction=(0.3, 0.02, 0.0)))
     tree.contact(vt.Contact("ball1", shapes=vt.Sphere(0.1), friction=0.6), vt.Ground(friction=(0.9, 0.01, 0.005)))
     found = tree.compile().contact_candidates
-    np.testing.assert_array_equal(found.pair_numbers, [[0.6, 0.0, np.inf, 0.0, 0.02, 0.0]])
+    np.testing.assert_array_equal(found.pair_numbers, [[0.6, 0.0, np.inf, 0.0, 0.02, 0.0, 0.0]])
     # against the ground they have their own
     np.testing.assert_array_equal(found.numbers[:, [0, 4, 5]], [[0.3, 0.02, 0.0], [0.6, 0.0, 0.0]])
 

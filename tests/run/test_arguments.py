@@ -78,7 +78,7 @@ def test_steps_are_counted_in_spite_of_rounding_and_those_of_adaptive_methods_ne
     (lambda: vt.vehicles.RigidVehicle(1.0), r"^RigidVehicle\(\) needs translational=$"),
     (lambda: vt.vehicles.Helicopter(), r"^Helicopter\(\) needs rotational= and translational=$"),
     (lambda: vt.control.lqr(None), r"^lqr\(\) needs Q= and R=$"),
-    (lambda: vt.control.optimize_motion(PENDULUM, dt=0.1), r"^optimize_motion\(\) needs duration= and costs=$"),
+    (lambda: vt.control.optimize_motion(PENDULUM, dt=0.1), r"^optimize_motion\(\) needs costs=$"),
     (lambda: PENDULUM.with_drives(100.0, 5.0), r"with_drives\(\) takes 1 by position \(gains\), not 2"),
     (lambda: vt.compare(PENDULUM, order=4), r'compare\(\) "order"; options are given with the method: methods='),
     (lambda: vt.compare(PENDULUM, T=1.0), r'compare\(\) "T"; duration= is the time to simulate'),

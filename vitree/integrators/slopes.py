@@ -146,7 +146,10 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
         mapped = None
         if not _coupled(integrator):
             # d2 by d1 and by dp1 along the trees; K[0] has less by the contacts
-            mapped = _compiled(integrator, q, q2, p, u, MAPPED).K.reshape(n, 2 * nv, 2 * nv)[:, :nv]
+            pushed = p.copy()
+            for held in helds:
+                pushed[held.steps] += held.kick
+            mapped = _compiled(integrator, q, q2, pushed, u, MAPPED).K.reshape(n, 2 * nv, 2 * nv)[:, :nv]
             for held in helds:
                 mapped[held.steps, :, :nv] += mapped[held.steps][:, :, nv:] @ held.turn
         A, multipliers, prescribed, memory = _map(model, integrator.dt, found.K, q, q2, helds, first, mapped,

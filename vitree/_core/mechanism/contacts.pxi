@@ -382,6 +382,7 @@ def contact_potentials(CoreModel model, ContactList contacts, const double[:, ::
     cdef Facet found[FOUND_FACETS]
     cdef Near near
     cdef Placed A, B
+    cdef Vec3 n
     cdef int c, k
     require_size(q.shape[1], model.m.nq, "columns of q")
     for row in range(q.shape[0]):
@@ -394,7 +395,10 @@ def contact_potentials(CoreModel model, ContactList contacts, const double[:, ::
             surface.stiffness, surface.softness = p.stiffness, p.softness
             place_shape(p.shape_a, pose, &A)
             place_shape(p.shape_b, pose, &B)
-            for c in range(facets_of(&A, &B, first_direction(&A, &B), p.softness, &near, found)):
+            n = first_direction(&A, &B)
+            if separation(&A, &B, n) > p.softness:
+                continue
+            for c in range(facets_of(&A, &B, n, p.softness, &near, found)):
                 out[row] += contact_potential(&surface, found[c].gap)
         for c in range(contacts.plain):
             if contacts.list[c].stiffness != INFINITY:
