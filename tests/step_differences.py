@@ -69,3 +69,18 @@ def compared(model, q, v, dt, method, k, size):
 
     found = run.linearize()[k]
     return np.hstack([found.A, found.by_torque]), central(model, end, size, 3 * nv), run
+
+
+def through_run(model, run, size=1e-6):
+    """The derivatives of the last state of a run by its first one, by those of its steps and by central differences."""
+    nv = model.nv
+    options = {"duration": float(run.t[-1]), "dt": run.dt, "method": run.method}
+    q, p = run.q[0], run.p[0]
+
+    def end(x):
+        at = model.integrate(q, x[:nv])
+        other = vt.simulate(model, at, model.velocity_from_momentum(at, p + x[nv:]), **options)
+        return np.concatenate([model.difference(run.q[-1], other.q[-1]), other.p[-1] - run.p[-1]])
+
+    whole = np.linalg.multi_dot([*run.linearize().A[::-1], np.eye(2 * nv)])
+    return whole, np.transpose([(end(size * x) - end(-size * x)) / (2 * size) for x in np.eye(2 * nv)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from step_differences import through_run
 
 import vitree as vt
 
@@ -161,17 +162,9 @@ def test_derivatives_are_those_of_differences(method, friction, damping, steps):
     q[2] -= 1.3 * G / 4 / 5e3
     q = model.integrate(q, np.array([0, 0, 0, 5e-4, 3e-4, 0.1]))
     v = np.array([0.5, 0.15, -0.02, 0.01, 0.02, 0.1]) * ([0, 0, 1, 1, 1, 0] if friction == 0.6 else 1)
-    options = {"duration": steps * 1e-3, "dt": 1e-3, "method": method}
-    run = vt.simulate(model, q, v, **options)
+    run = vt.simulate(model, q, v, duration=steps * 1e-3, dt=1e-3, method=method)
     assert len(run.contacts) == 4 * steps
-    whole = np.linalg.multi_dot([*run.linearize().A[::-1], np.eye(12)])
-
-    def end(x):
-        at = model.integrate(q, x[:6])
-        other = vt.simulate(model, at, model.velocity_from_momentum(at, run.p[0] + x[6:]), **options)
-        return np.concatenate([model.difference(run.q[-1], other.q[-1]), other.p[-1] - run.p[-1]])
-
-    found = np.transpose([(end(1e-6 * x) - end(-1e-6 * x)) / 2e-6 for x in np.eye(12)])
+    whole, found = through_run(model, run)
     np.testing.assert_allclose(whole, found, rtol=0, atol=1e-8 * np.abs(found).max())
 
 
