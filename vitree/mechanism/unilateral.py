@@ -102,7 +102,7 @@ class Pulley:
         away = np.subtract(triple(point, f"point beside the {self.name}"), self.position)
         if self.axis is not None:
             away = away - np.dot(away, self.axis) * np.asarray(self.axis)
-        return float(np.linalg.norm(away))
+        return math.hypot(*away.tolist())
 
 
 @explain_calls
