@@ -10,7 +10,7 @@ from vitree.arguments import Keywords
 from vitree.errors import InputError, ModelError
 from vitree.integrators import METHODS
 from vitree.integrators.base import Integrator
-from vitree.integrators.slopes import APART, STENCIL
+from vitree.integrators.slopes import APART, central
 from vitree.model.changes import require_one_model
 from vitree.model.model import Model
 from vitree.results.recording import Recording
@@ -105,12 +105,12 @@ class StepDifferences:
 def _central(model: Model, ends: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], size: np.ndarray) -> np.ndarray:
     """Return the derivatives (2 nv, n) of (q2, p2) by n numbers, displaced by up to three times their ``size`` (n,)."""
     q2 = ends(np.zeros(len(size)))[0]
-    found = np.zeros((2 * model.nv, len(size)))
-    for k, (column, step) in enumerate(zip(found.T, size, strict=True)):
-        for place, weight in STENCIL:
-            d = np.zeros(len(size))
-            d[k] = place * step
-            (qa, pa), (qb, pb) = ends(d), ends(-d)
-            change = np.concatenate([model.difference(q2, qa) - model.difference(q2, qb), pa - pb])
-            column += weight * change / (60 * step)
-    return found
+    columns = []
+    for unit, step in zip(np.eye(len(size)), size, strict=True):
+
+        def end(x: float, unit: np.ndarray = unit) -> np.ndarray:
+            q, p = ends(x * unit)
+            return np.concatenate([model.difference(q2, q), p])
+
+        columns.append(central(end, step))
+    return np.column_stack(columns)
