@@ -134,10 +134,16 @@ def turned_to(page, run, tmp_path, what, cases):
     page.goto(path.as_uri() + SHARP)
     wait_until(lambda: drawn(picture(page)) > 300, "a picture")
     field = page.locator("input[inputmode=decimal]").first
-    for t, happened in cases:
+
+    def seen(t, happened):
+        """Ask for the time again with each picture: a page that still loads sets its own time once it plays."""
         field.fill(t)
         field.press("Enter")
-        wait_until(happened, f"the picture at {t} s")
+        page.wait_for_timeout(1000)
+        return happened()
+
+    for t, happened in cases:
+        wait_until(lambda t=t, happened=happened: seen(t, happened), f"the picture at {t} s")
         page.screenshot(path=SHOTS / f"exported {what} at {t}.png")
 
 
