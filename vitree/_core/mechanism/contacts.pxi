@@ -395,7 +395,7 @@ def contact_potentials(CoreModel model, ContactList contacts, const double[:, ::
             surface.stiffness, surface.softness = p.stiffness, p.softness
             place_shape(p.shape_a, pose, &A)
             place_shape(p.shape_b, pose, &B)
-            n = first_direction(&A, &B)
+            n = constant3(B.s.face) if B.s.kind == HALF_SPACE else first_direction(&A, &B)
             if separation(&A, &B, n) > p.softness:
                 continue
             for c in range(facets_of(&A, &B, n, p.softness, &near, found)):
