@@ -12,7 +12,7 @@ core = scalar()
 SLOW = 0.01
 #: So many such iterations in a row before second derivatives of steps are worth their time, of more than a few
 #: velocities.
-PATIENCE, FEW = 3, 4
+PATIENCE, FEW = 2, 4
 #: So many iterations use the second derivatives of steps that one of them has found.
 OLD = 3
 #: Regularisation, in units of R: the least that is not zero, the most, and the factor by which it begins to change.

@@ -23,7 +23,7 @@ from vitree.control.state_bounds import Bounds, StateBounds
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.integrators.composed_slopes import Rows, part_slopes
 from vitree.integrators.contact_slopes import Touched
-from vitree.integrators.curvature import QUICK, bends, columns_of
+from vitree.integrators.curvature import QUICK, Differences, bends, columns_of
 from vitree.integrators.slopes import Anchored, Slopes, joint_maps, kicks_of
 from vitree.mechanism.flat import JointInfo
 from vitree.model.changes import with_fields
@@ -190,6 +190,12 @@ class Controls:
         self.acts = np.array([known[name] for name in dict.fromkeys(names)], dtype=np.intc)
         self.forces = bool((self.acts < nv).all())
         self.size = nv + nu + len(places)
+        sizes = {"torque": nv, "inputs": nu, "prescribed": len(places)}
+        firsts = dict(zip(sizes, (0, nv, nv + nu), strict=True))
+        #: the kinds that act, and where the actuators are among the entries of these
+        self.kinds = tuple(x for x in sizes if ((self.acts >= firsts[x]) & (self.acts < firsts[x] + sizes[x])).any())
+        among = np.concatenate([firsts[x] + np.arange(sizes[x]) for x in self.kinds])
+        self.columns = np.searchsorted(among, self.acts)
         self.low, self.high = np.full(self.size, -np.inf), np.full(self.size, np.inf)
         if limits is not None:
             self.low[self.acts], self.high[self.acts] = limits_of(limits, len(self.acts))
@@ -220,8 +226,7 @@ class Controls:
 
     def slopes(self, found: Slopes) -> np.ndarray:
         """Return the derivatives (steps, 2 nv, m) of steps by the actuators."""
-        by = ("torque",) if self.forces else ("torque", "inputs", "prescribed")
-        return np.ascontiguousarray(columns_of(self.model, found, by)[:, :, self.acts])
+        return np.ascontiguousarray(columns_of(self.model, found, self.kinds)[:, :, self.columns])
 
     def impulse_slopes(self, found: Slopes) -> np.ndarray:
         """Return the derivatives (steps, c, m) of the constraints' impulses by the actuators, none prescribed."""
@@ -261,7 +266,7 @@ class ShootingProblem:
                                        lambda held: integrator_of(held, method, self.dt, whole))  # fmt: skip
             self.phases.require_start(q)
         #: the configurations of the motion whose derivatives were asked for last, and these
-        self._known: tuple[np.ndarray, list[Slopes]] | None = None
+        self._known: tuple[np.ndarray, Expansion, ImpulseSlopes | None] | None = None
         self.steps = steps_of(duration, self.dt, self.phases)
         free = [Stretch(0, self.steps, self.integrator)]
         #: steps of one model each, the whole motion without phases
@@ -396,14 +401,12 @@ class ShootingProblem:
         model = self.model
         q, p, used = q.copy(), p.copy(), np.clip(controls, self.controls.low, self.controls.high)
         q[0], p[0] = self.start
-        nodes, momenta = np.empty((2, model.nq)), np.empty((2, model.nv))
         ends = np.empty((self.steps, model.nq)), np.empty((self.steps, model.nv))
         impulses = self._no_impulses()
         for one in self.stretches:
-            for k in range(one.first, one.last):
-                nodes[0], momenta[0] = q[k], p[k]
-                self._take(one, k, used[k : k + 1], nodes, momenta, impulses)
-                ends[0][k], ends[1][k] = nodes[1], momenta[1]
+            steps, nodes = slice(one.first, one.last), slice(one.first, one.last + 1)
+            parts = None, ends[0][steps], ends[1][steps]
+            self._take(one, one.first, used[steps], q[nodes], p[nodes], impulses, parts=parts)
         gaps = np.concatenate([model.difference(q[1:], ends[0]), ends[1] - p[1:]], axis=1)
         return self._iterate(q, p, used, [], impulses, ends, gaps)
 
@@ -413,7 +416,7 @@ class ShootingProblem:
 
     def _take(self, one: Stretch, first: int, used: np.ndarray, q: np.ndarray, p: np.ndarray, impulses: np.ndarray,
               correction: tuple[object, ...] | None = None, moved: np.ndarray | None = None,
-              parts: tuple[np.ndarray, ...] | None = None) -> None:  # fmt: skip
+              parts: tuple[np.ndarray | None, ...] | None = None) -> None:  # fmt: skip
         """Take steps of a stretch from the step ``first`` on, one for each row of controls.
 
         The first rows of q and p have the state; the others are written. The other arguments are those of the core.
@@ -569,10 +572,10 @@ class ShootingProblem:
         q, p = at.ends or (at.q[1:], at.p[1:])
         return Rows(at.q[:-1], q, at.p[:-1], p, u, self.dt * np.arange(self.steps))
 
-    def curvature(self, at: Iterate, A: np.ndarray) -> np.ndarray:
+    def curvature(self, at: Iterate, A: np.ndarray, differences: Differences = QUICK) -> np.ndarray:
         """Return the derivatives (steps, 2 nv, 2 nv, 2 nv) of A by the state; the first index is that of the state."""
         found = np.empty((self.steps, *A.shape[1:], A.shape[2]))
-        for which, bent in bends([self.integrator], self.rows(at), ("state",), A, QUICK):
+        for which, bent in bends([self.integrator], self.rows(at), ("state",), A, differences):
             found[:, which] = bent.swapaxes(0, 1)
         return found
 
@@ -589,13 +592,28 @@ class ShootingProblem:
 
     def expand(self, at: Iterate) -> Expansion:
         """Return the derivatives of the steps and of the cost at a motion."""
+        if self._known is None or self._known[0] is not at.q:
+            self._known = at.q, *self._without_bounds(at)
+        # the same motion with other multipliers has the same derivatives
+        _, found, pushes = self._known
+        if not self.bounds:
+            return found
+        steps, n, m = found.B.shape
+        count = 0 if pushes is None else steps
+        cost = Quadratic(found.gradients.copy(), found.matrices.copy(), np.zeros((count, m)), np.zeros((count, m, n)),
+                         np.zeros((count, m, m)))  # fmt: skip
+        pieces = self.bounds.add(at.motion, pushes, cost)
+        # without contacts few bounds change along a correction
+        return found._replace(**cost._asdict(), pieces=pieces if self.phases is not None else ())
+
+    def _without_bounds(self, at: Iterate) -> tuple[Expansion, ImpulseSlopes | None]:
+        """Return the derivatives without the terms of bounds, and those of impulses of contacts, in phases of these."""
         parts, m, n = self.slopes(at), len(self.acts), 2 * self.model.nv
         found, impulses = parts[0], np.zeros((m, self.model.nv))
         if self.controls.forces:
             impulses[:] = found.F.reshape(-1, 2, self.model.nv, self.model.nv)[0, 0][:, self.acts].T
         A, B = (x[0] if len(x) == 1 else np.concatenate(x) for x in (
             [part.A for part in parts], [self.controls.slopes(part) for part in parts]))  # fmt: skip
-        pushes = self.impulse_slopes(parts) if at.impulses.shape[1] else None
         x = at.x
         gradients, matrices = np.empty_like(x), np.empty((len(x), *self.Q.shape))
         np.matmul(x[:-1], 2 * self.Q, out=gradients[:-1])
@@ -608,9 +626,6 @@ class ShootingProblem:
             matrices[:, :nv] = E.swapaxes(1, 2) @ matrices[:, :nv]
             matrices[:, :, :nv] = matrices[:, :, :nv] @ E
         self.frames.expand(at.q, gradients, matrices)
-        mixed = self.steps if pushes is not None else 0
-        cost = Quadratic(gradients, matrices, np.zeros((mixed, m)), np.zeros((mixed, m, n)), np.zeros((mixed, m, m)))
-        pieces = self.bounds.add(at.motion, pushes, cost)
         if at.gaps is not None and self.model.nq != self.model.nv:
             # the end of a step is displaced in its own axes, and the next node in those of the node
             nv, gaps = self.model.nv, at.gaps[:, : self.model.nv]
@@ -625,21 +640,18 @@ class ShootingProblem:
             A, matrices = self.widened(A, 2), self.widened(self.widened(matrices, 1), 2)
             A[:, : 2 * nv, 2 * nv :], A[:, 2 * nv :, :nv] = found.memory[:, :, :nv], np.eye(nv)
             A[:, : 2 * nv, :nv] += found.memory[:, :, nv:]
-        # without contacts few bounds change along a correction
-        return Expansion(A, B, impulses, gradients, matrices, *cost[2:], pieces if self.phases is not None else ())
+        pushes = self.impulse_slopes(parts) if at.impulses.shape[1] else None
+        none = np.zeros((0, m)), np.zeros((0, m, n)), np.zeros((0, m, m))
+        return Expansion(A, B, impulses, gradients, matrices, *none), pushes
 
     def slopes(self, at: Iterate) -> list[Slopes]:
         """Return the derivatives of the steps of each stretch."""
-        if self._known is not None and self._known[0] is at.q:
-            # the same motion with other multipliers
-            return self._known[1]
         rows, found = self.rows(at), list[Slopes]()
         for one in self.stretches:
             steps = slice(one.first, one.last)
             known = Anchored(one.anchored, -at.impulses[steps, : one.rows]) if at.impulses.shape[1] else None
             found.append(part_slopes([one.integrator], rows.of(steps) if len(self.stretches) > 1 else rows, at.touched,
                                      anchored=known))  # fmt: skip
-        self._known = at.q, found
         return found
 
     def impulse_slopes(self, parts: Sequence[Slopes]) -> ImpulseSlopes:
