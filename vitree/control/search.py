@@ -308,6 +308,9 @@ class Search:
                 f'phases need search="{PHASED[0]}" or "{PHASED[1]}"; other searches do not hold frames. MotionProblem '
                 "has phases as well, by transcription"
             )
+        if search == "fddp":
+            # derivatives of steps in halves need the states between these, which are those of one simulation
+            options = {"max_halvings": 0, **options}
         self.model = model
         self._search = named.get(search, search) if isinstance(search, str) else search
         self._make = partial(ShootingProblem, duration=duration, dt=dt, costs=costs, actuators=actuators,

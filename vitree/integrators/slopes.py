@@ -355,7 +355,8 @@ def _compiled(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, 
     if isinstance(integrator, LinearTime):
         rule = (integrator.dt, KINETIC[integrator.kinetic], u.shape[1])
         kernels.batch_linear_time_slopes(model.core, rule, model.drive_list, q, q2, u, K, drives, ends, form)
-        F = np.tile(0.5 * integrator.dt * np.eye(nv), (2, 1, 1))
+        half = 0.5 * integrator.dt * np.eye(nv)
+        F = np.array((half, half))
     else:
         F = np.empty((n, 2 * nv * nv))
         middle = integrator.dt, integrator.settings.get("alpha", 0.5), u.shape[1], integrator.relative
