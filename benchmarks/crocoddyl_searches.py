@@ -1,8 +1,10 @@
-"""The problems of trajectory_optimization.py --peer by crocoddyl, in an interpreter of its own; prints a line of JSON.
+"""The problems of trajectory_optimization.py --peer by crocoddyl, in an interpreter of its own.
 
-    python crocoddyl_searches.py problem.json
+    python crocoddyl_searches.py problems.json
 
-Costs are those of vitree: sums of w x^2 over the nodes. Velocities, which it weighs as momenta, have no weight.
+Each line of the standard input names a problem, which each solver then solves once; the answer is a line of JSON with
+the milliseconds, the iterations and the cost of each. Costs are those of vitree: sums of w x^2 over the nodes.
+Velocities, which it weighs as momenta, have no weight.
 """
 
 from __future__ import annotations
@@ -11,22 +13,11 @@ import json
 import pathlib
 import sys
 import time
+from collections.abc import Callable
 
 import crocoddyl
 import numpy as np
 import pinocchio as pin
-
-ROUNDS = 5
-
-
-def least_time(solver, problem, us: list, most: int) -> float:
-    """Milliseconds of a solution from the motion under some controls."""
-    times = []
-    for _ in range(ROUNDS):
-        began = time.perf_counter()
-        solver.solve(problem.rollout(us), us, most, False)
-        times.append(time.perf_counter() - began)
-    return 1e3 * min(times)
 
 
 def weighed(state, residual, weights):
@@ -130,43 +121,59 @@ def trot(given: dict, kept: list):
     return crocoddyl.ShootingProblem(start, nodes[:-1], nodes[-1]), xs
 
 
-def time_of_trot(given: dict) -> tuple[float, int, float]:
-    """Milliseconds an iteration of FDDP, its iterations and its cost."""
-    kept: list = []
+def solved(solver, first: Callable[[], tuple[list, list]], most: int) -> tuple[float, int, float]:
+    """Milliseconds of a solution from a first guess (states, controls), its iterations and its cost."""
+    began = time.perf_counter()
+    solver.solve(*first(), most, False)
+    return 1e3 * (time.perf_counter() - began), int(solver.iter) + 1, float(solver.cost)
+
+
+def search_of_trot(given: dict, kept: list) -> Callable[[], dict]:
+    """Return a function that plans the trot."""
     problem, xs = trot(given, kept)
     us = problem.quasiStatic(xs[:-1])
-    solver, times = crocoddyl.SolverFDDP(problem), []
+    solver = crocoddyl.SolverFDDP(problem)
     solver.th_stop = 1e-6
-    for _ in range(ROUNDS):
-        began = time.perf_counter()
-        solver.solve(xs, us, given["most"], False)
-        times.append(1e3 * (time.perf_counter() - began) / (int(solver.iter) + 1))
-    return min(times), int(solver.iter) + 1, float(solver.cost)
+    return lambda: {"FDDP": solved(solver, lambda: (xs, us), given["most"])}
+
+
+def in_order(given: dict, model) -> dict:
+    """Return a problem whose rows of joints stand in another order, in that of a model of joints of one coordinate."""
+    at = [given["joints"].index(name) for name in model.names[1:]]
+    rows = ("q0", "goal", "Q", "Q_end", "R", "goal_u", "guess")
+    return {**given, **{key: np.asarray(given[key])[at].tolist() for key in rows}}
+
+
+def search_of(given: dict, kept: list) -> Callable[[], dict]:
+    """Return a function that solves a problem without contacts by DDP and by FDDP."""
+    if given["free"]:
+        model = pin.buildModelFromXML(given["urdf"], pin.JointModelFreeFlyer())
+    else:
+        model = pin.buildModelFromXML(given["urdf"])
+        given = in_order(given, model)
+    make = crocoddyl.ActuationModelFull
+    if given["thrusters"]:
+        rotors = [crocoddyl.Thruster(pin.SE3(np.eye(3), np.array(arm)), 0.0) for arm in given["thrusters"]]
+        make = lambda state: crocoddyl.ActuationModelFloatingBaseThrusters(state, rotors)  # noqa: E731
+    start = np.concatenate([given["q0"], np.zeros(model.nv)])
+    problem = problem_of(given, model, start, make, kept)
+    us = [np.asarray(given["guess"])] * given["steps"]
+    solvers = {name: getattr(crocoddyl, f"Solver{name}")(problem) for name in ("DDP", "FDDP")}
+    for solver in solvers.values():
+        solver.th_stop = 1e-7
+
+    def solve() -> dict:
+        return {name: solved(x, lambda: (problem.rollout(us), us), given["most"]) for name, x in solvers.items()}
+
+    return solve
 
 
 def main() -> None:
-    found = {}
-    problems = json.loads(pathlib.Path(sys.argv[1]).read_text())
-    if "trot" in problems:
-        found["trot"] = time_of_trot(problems.pop("trot"))
-    for name, given in problems.items():
-        kept: list = []
-        root = pin.JointModelFreeFlyer() if given["free"] else None
-        model = pin.buildModelFromXML(given["urdf"], root) if given["free"] else pin.buildModelFromXML(given["urdf"])
-        if given["thrusters"]:
-            rotors = [crocoddyl.Thruster(pin.SE3(np.eye(3), np.array(arm)), 0.0) for arm in given["thrusters"]]
-            make = lambda state, rotors=rotors: crocoddyl.ActuationModelFloatingBaseThrusters(state, rotors)  # noqa: E731
-        else:
-            make = crocoddyl.ActuationModelFull
-        start = np.concatenate([given["q0"], np.zeros(model.nv)])
-        problem = problem_of(given, model, start, make, kept)
-        us = [np.asarray(given["guess"])] * given["steps"]
-        for solver in (crocoddyl.SolverDDP, crocoddyl.SolverFDDP):
-            one = solver(problem)
-            one.th_stop = 1e-7
-            took = least_time(one, problem, us, given["most"])
-            found[f"{name}, {solver.__name__[6:]}"] = took, int(one.iter) + 1, float(one.cost)
-    print(json.dumps(found))
+    kept: list = []
+    given = json.loads(pathlib.Path(sys.argv[1]).read_text())
+    searches = {name: (search_of_trot if "phases" in each else search_of)(each, kept) for name, each in given.items()}
+    for line in sys.stdin:
+        print(json.dumps(searches[line.strip()]()), flush=True)
 
 
 if __name__ == "__main__":

@@ -20,10 +20,12 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import peers
@@ -92,90 +94,108 @@ def trot_problem() -> dict:
     }  # fmt: skip
 
 
-def trot(given: dict, rounds: int) -> tuple[float, MotionSolution]:
-    """The least time of a search over phases of contact from its first guess, again and again [ms], and the plan."""
+def search_of_trot(given: dict) -> Callable[[], MotionSolution]:
+    """Return a function that plans the trot, each time without what it knew before."""
     model = vt.load_urdf(given["urdf"], base="free")
     cost = QuadraticCost(given["way"], Q=given["Q"], R=given["R"], Q_end=given["Q_end"])
-    least = np.inf
-    for _ in range(rounds):
-        search = Search(model, dt=given["dt"], costs=cost, actuators=model.v_names[6:], friction=given["friction"],
-                        phases=[ContactPhase(*x) for x in given["phases"]], clearance=given["clearance"],
-                        search="fddp")  # fmt: skip
-        began = time.perf_counter()
-        plan = search.solve(given["q0"], states=given["way"], max_iterations=given["most"], tolerance=1e-6)
-        least = min(least, 1e3 * (time.perf_counter() - began))
-    return least, plan
+    return lambda: optimize_motion(model, given["q0"], dt=given["dt"], costs=cost, actuators=model.v_names[6:],
+                                   friction=given["friction"], phases=[ContactPhase(*x) for x in given["phases"]],
+                                   clearance=given["clearance"], search="fddp", states=given["way"],
+                                   max_iterations=given["most"], tolerance=1e-6)  # fmt: skip
+
+
+def reach_problem(robot: str, start: dict[str, float], frame: str, way: list[float], rest: float) -> dict:
+    """An arm takes a frame a way from where it is at a start (by names of joints) [rad], without joint friction.
+
+    ``rest`` is the weight of how far joints are from there.
+    """
+    text = re.sub(r"<dynamics[^>]*/>", "", vt.find_robot(robot).read_text())
+    model = vt.load_urdf(text, mimic="independent")
+    q = np.array([start.get(name, 0.0) for name in model.q_names])
+    nv = model.nv
+    return {
+        "urdf": text, "joints": list(model.q_names), "q0": q, "goal": q, "Q": np.full(nv, rest), "Q_end": np.zeros(nv),
+        "R": np.full(nv, 1e-5), "goal_u": np.zeros(nv), "frame": frame, "weight": 0.01, "weight_end": 1e3,
+        "point": model.frame_pose(frame, q)[:3, 3] + way, "dt": 0.01, "steps": 100, "guess": -model.passive_force(q),
+        "most": 200, "thrusters": [], "free": False,
+    }  # fmt: skip
 
 
 def problems() -> dict[str, dict]:
     """The problems of both programs, in plain numbers; weights of positions, and coordinates as Pinocchio has them."""
-    arm = np.array([0.0, -1.0, 1.2, -1.0, -1.5, 0.0])
-    model = vt.load_urdf(vt.find_robot("ur5"))
-    point = model.frame_pose("tool0", arm)[:3, 3] + [0.2, 0.2, -0.1]
-    hold = -model.passive_force(arm)
-    reach = {
-        "urdf": vt.find_robot("ur5").read_text(), "q0": arm, "goal": arm, "Q": np.full(6, 1e-4), "Q_end": np.zeros(6),
-        "R": np.full(6, 1e-5), "goal_u": np.zeros(6), "frame": "tool0", "point": point, "weight": 0.01,
-        "weight_end": 1e3, "dt": 0.01, "steps": 100, "guess": hold, "most": 200, "thrusters": [],
-    }  # fmt: skip
+    ur5 = dict(zip(vt.load_urdf(vt.find_robot("ur5")).q_names, (0.0, -1.0, 1.2, -1.0, -1.5, 0.0), strict=True))
+    xarm = {"joint2": -0.5, "joint4": 0.9, "joint6": 1.4}
+    talos = {f"arm_{side}_{k}_joint": sign * angle for side, sign in (("left", 1), ("right", -1)) for k, angle in
+             ((1, 0.25), (2, 0.17), (3, -0.6), (5, 0.5), (7, 0.1))} | {
+        f"arm_{side}_4_joint": -1.3 for side in ("left", "right")}  # fmt: skip
     quarter = 1.5 * 9.81 / 4
     fly = {
         "urdf": QUADROTOR, "q0": np.r_[np.zeros(6), 1.0], "goal": np.r_[1.0, 0.5, 0.5, 0, 0, 0, 1],
         "Q": 0.03 * np.r_[np.ones(3), 0.1 * np.ones(3)], "Q_end": np.r_[100 * np.ones(3), 10 * np.ones(3)],
         "R": 0.03 * np.full(4, 0.1), "goal_u": np.full(4, quarter), "dt": 0.03, "steps": 33,
-        "guess": np.full(4, quarter), "most": 100, "thrusters": ARMS,
+        "guess": np.full(4, quarter), "most": 100, "thrusters": ARMS, "free": True,
     }  # fmt: skip
     upright = {
-        "urdf": CART_POLE, "q0": np.array([0.0, 0.3]), "goal": np.zeros(2), "Q": 0.02 * np.ones(2),
-        "Q_end": 10 * np.ones(2), "R": 0.02 * np.array([0.01, 1e4]), "goal_u": np.zeros(2), "dt": 0.02, "steps": 50,
-        "guess": np.zeros(2), "most": 1, "thrusters": [],
+        "urdf": CART_POLE, "joints": ["slide", "swing"], "q0": np.array([0.0, 0.3]), "goal": np.zeros(2),
+        "Q": 0.02 * np.ones(2), "Q_end": 10 * np.ones(2), "R": 0.02 * np.array([0.01, 1e4]), "goal_u": np.zeros(2),
+        "dt": 0.02, "steps": 50, "guess": np.zeros(2), "most": 1, "thrusters": [], "free": False,
     }  # fmt: skip
-    found = {"UR5": reach, "quadrotor": fly, "cart-pole, one iteration": upright}
-    for each in found.values():
-        each["free"] = each is fly
-    return found
+    return {
+        "UR5": reach_problem("ur5", ur5, "tool0", [0.2, 0.2, -0.1], 1e-4),
+        "xArm": reach_problem("xarm7", xarm, "link_eef", [0.1, 0.3, 0.1], 1e-2),
+        "Talos": reach_problem("talos", talos, "gripper_left_joint", [0.2, 0.1, 0.3], 1e-2),
+        "quadrotor": fly,
+        "cart-pole, one iteration": upright,
+    }
+
+
+def search_of(each: dict) -> Callable[[], MotionSolution]:
+    """Return a function that solves one of the :func:`problems`."""
+    if each["free"]:
+        tree = vt.read_urdf(each["urdf"], base="free")
+        for k in range(4):
+            tree.load(vt.Wrench(f"rotor{k}", force=(0, 0, f"u{k}"), axes="local"))
+        model, control, acts = tree.compile(), {"inputs": each["guess"]}, [f"u{k}" for k in range(4)]
+    else:
+        model, control, acts = vt.load_urdf(each["urdf"], mimic="independent"), each["guess"], None
+    nv = model.nv
+    cost = QuadraticCost(each["goal"], Q=np.r_[each["Q"], np.zeros(nv)], R=each["R"],
+                         Q_end=np.r_[each["Q_end"], np.zeros(nv)], goal_u=each["goal_u"])  # fmt: skip
+    costs = [cost]
+    if "frame" in each:
+        costs.append(FrameCost(each["frame"], each["point"], weight=each["weight"], weight_end=each["weight_end"]))
+    search = Search(model, duration=each["steps"] * each["dt"], dt=each["dt"], costs=costs, actuators=acts)
+    return lambda: search.solve(each["q0"], control=control, max_iterations=each["most"])
 
 
 def beside_peer(python: str) -> None:
-    """Print the times of both programs."""
-    given = problems()
+    """Print the least times of both programs, which solve in turns."""
+    given, trotting = problems(), trot_problem()
     with tempfile.TemporaryDirectory() as place:
         path = pathlib.Path(place, "problems.json")
-        path.write_text(json.dumps({**given, "trot": trot_problem()}, default=np.ndarray.tolist))
+        path.write_text(json.dumps({**given, "trot": trotting}, default=np.ndarray.tolist))
         script = pathlib.Path(__file__).with_name("crocoddyl_searches.py")
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-        said = subprocess.run([python, str(script), str(path)], capture_output=True, text=True, check=True,
-                              env=environment)  # fmt: skip
-    theirs = json.loads(said.stdout.splitlines()[-1])
-    least, plan = trot(trot_problem(), ROUNDS)
-    (took, iterations, value), count = theirs.pop("trot"), len(plan.costs) - 1
-    print(f"trot, 100 steps: vitree {least / count:.1f} ms an iteration, {count} iterations, cost {plan.cost:.4g}")
-    print(f"    FDDP {took:.1f} ms an iteration, {iterations} iterations, cost {value:.4g} with penalties")
-    for name, each in given.items():
-        if each["free"]:
-            tree = vt.read_urdf(each["urdf"], base="free")
-            for k in range(4):
-                tree.load(vt.Wrench(f"rotor{k}", force=(0, 0, f"u{k}"), axes="local"))
-            model, control, acts = tree.compile(), {"inputs": each["guess"]}, [f"u{k}" for k in range(4)]
-        else:
-            model, control, acts = vt.load_urdf(each["urdf"]), each["guess"], None
-        nv = model.nv
-        cost = QuadraticCost(each["goal"], Q=np.r_[each["Q"], np.zeros(nv)], R=each["R"],
-                             Q_end=np.r_[each["Q_end"], np.zeros(nv)], goal_u=each["goal_u"])  # fmt: skip
-        costs = [cost]
-        if "frame" in each:
-            costs.append(FrameCost(each["frame"], each["point"], weight=each["weight"], weight_end=each["weight_end"]))
-        search = Search(model, duration=each["steps"] * each["dt"], dt=each["dt"], costs=costs, actuators=acts)
-        least = np.inf
-        for _ in range(2 * ROUNDS):
-            began = time.perf_counter()
-            plan = search.solve(each["q0"], control=control, max_iterations=each["most"])
-            least = min(least, 1e3 * (time.perf_counter() - began))
-        print(f"{name}: vitree {least:.2f} ms, {len(plan.costs) - 1} iterations, cost {plan.cost:.6g}")
-        for key in (key for key in theirs if key.startswith(name)):
-            took, iterations, value = theirs[key]
-            print(f"    {key.split(', ')[-1]} {took:.2f} ms, {iterations} iterations, cost {value:.6g}; "
-                  f"share {least / took:.2f}")  # fmt: skip
+        with subprocess.Popen([python, str(script), str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              text=True, env=environment) as peer:  # fmt: skip
+            assert peer.stdin is not None and peer.stdout is not None
+            for name in (*given, "trot"):
+                own = search_of(given[name]) if name in given else search_of_trot(trotting)
+                least, theirs = np.inf, dict[str, list]()
+                for _ in range(2 * ROUNDS):
+                    peer.stdin.write(f"{name}\n")
+                    peer.stdin.flush()
+                    for solver, row in json.loads(peer.stdout.readline()).items():
+                        theirs[solver] = min(theirs.get(solver, row), row)
+                    began = time.perf_counter()
+                    plan = own()
+                    least = min(least, 1e3 * (time.perf_counter() - began))
+                count = len(plan.costs) - 1
+                print(f"{name}: vitree {least:.2f} ms, {count} iterations ({least / count:.2f} ms each), cost "
+                      f"{plan.cost:.6g}")  # fmt: skip
+                for solver, (took, iterations, value) in theirs.items():
+                    print(f"    {solver} {took:.2f} ms, {iterations} iterations ({took / iterations:.2f} ms each), "
+                          f"cost {value:.6g}; share {least / took:.2f}")  # fmt: skip
 
 
 def main() -> None:
@@ -188,24 +208,24 @@ def main() -> None:
         print(peers.machine())
         beside_peer(given.peer)
         return
-    cases: list[tuple[Callable[[int], MotionSolution], int]]
-    cases = [(cart_pole, 50)] if smoke else [(cart_pole, 1000), (cart_pole, 100), (acrobot, 400), (panda, 100)]
+    cases: list[tuple[str, Callable[[], MotionSolution], int]]
+    cases = [("cart_pole", partial(cart_pole, 50), 50)]
+    if not smoke:
+        cases = [(case.__name__, partial(case, steps), steps) for case, steps in
+                 ((cart_pole, 1000), (cart_pole, 100), (acrobot, 400), (panda, 100))]  # fmt: skip
+        cases.append(("trot", search_of_trot(trot_problem()), 100))
     print(peers.machine())
     print(f"{'':12s}{'steps':>8s}{'seconds':>10s}{'iterations':>12s}{'us a step':>11s}{'cost':>12s}")
-    for case, steps in cases:
+    for name, case, steps in cases:
         least = np.inf
         for _ in range(1 if smoke else ROUNDS):
             began = time.perf_counter()
-            found = case(steps)
+            found = case()
             least = min(least, time.perf_counter() - began)
         assert found.success
         count = len(found.costs) - 1
         row = f"{least:10.3f}{count:12d}{1e6 * least / steps / count:11.2f}{found.cost:12.6f}"
-        print(f"{case.__name__:12s}{steps:8d}{row}")
-    if not smoke:
-        least, found = trot(trot_problem(), ROUNDS)
-        count = len(found.costs) - 1
-        print(f"{'trot':12s}{100:8d}{1e-3 * least:10.3f}{count:12d}{10 * least / count:11.2f}{found.cost:12.6f}")
+        print(f"{name:12s}{steps:8d}{row}")
 
 
 if __name__ == "__main__":

@@ -475,3 +475,26 @@ def test_a_jump_has_the_optimum_of_the_transcription(method):
     other = solve(MotionProblem(model, start=(start, np.zeros(5)), cost=cost, guess=plan.q, **task, **same),
                   tolerance=1e-8)  # fmt: skip
     assert other.success and plan.cost == pytest.approx(other.cost, rel=1e-5)
+
+
+@pytest.mark.parametrize(("friction", "clearance", "ahead", "aside"), [
+    (0.888, 0.0839, 0.00262, 0.00046), (0.726, 0.0855, 0.00336, -0.00099), (0.692, 0.0823, 0.00377, -0.00028),
+])  # fmt: skip
+def test_a_quadruped_trots_on_grounds_of_any_friction(friction, clearance, ahead, aside):
+    """Feet that slide, push and swing at their bounds: no pieces of the cones may come again and again."""
+    model = vt.load_urdf(vt.find_robot("go2"), base="free")
+    feet = ["FL_foot", "FR_foot", "RL_foot", "RR_foot"]
+    start = model.neutral()
+    start[7:] = (0.0, 0.8539, -1.7078) * 4
+    start[2] = -model.frame_pose(feet[0], start)[2, 3]
+    way = [model.integrate(start, np.r_[ahead * k, aside * k, np.zeros(16)]) for k in range(101)]
+    phases = [(10, feet), (30, feet[1:3]), (20, feet), (30, feet[::3]), (10, feet)]
+    weights = [np.r_[x * np.ones(6), y * np.ones(12), z * np.ones(18)] for x, y, z in ((10, 1, 0.01), (1000, 10, 1))]
+    cost = QuadraticCost(way, Q=0.01 * weights[0], R=1e-5, Q_end=weights[1])
+    plan = optimize_motion(model, start, dt=0.01, costs=cost, actuators=model.v_names[6:], friction=friction,
+                           phases=[ContactPhase(*x) for x in phases], clearance=clearance, search="fddp", states=way,
+                           tolerance=1e-6)  # fmt: skip
+    assert plan.success and plan.violation <= 1e-6 and len(plan.costs) < 40
+    for name in feet:
+        push = plan.impulses[name]
+        assert (np.hypot(*push.T[:2]) <= friction * push[:, 2] + 2e-6).all()

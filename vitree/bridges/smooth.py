@@ -145,11 +145,10 @@ class Smooth:
         size = self.sizes(x, self.at(*(a[:1] for a in x) if one else x), w)
         found: list[np.ndarray] = []
         for place, weight in CLOSE.sides:
-            for sign in (1.0, -1.0):
-                moved = tuple(a + _by_rows(sign * place * size, b) for a, b in zip(x, w, strict=True))
-                there = self.evaluate(name, (*moved, *other))
-                part = [_by_rows(sign * weight / size, y) for y in there]
-                found = part if not found else [a + b for a, b in zip(found, part, strict=True)]
+            moved = tuple(a + _by_rows(place * size, b) for a, b in zip(x, w, strict=True))
+            there = self.evaluate(name, (*moved, *other))
+            part = [_by_rows(weight / size, y) for y in there]
+            found = part if not found else [a + b for a, b in zip(found, part, strict=True)]
         return tuple(found)
 
 

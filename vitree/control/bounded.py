@@ -122,6 +122,9 @@ class BoundedValues:
         self.multipliers = np.zeros((2, *low.shape))
         #: of each column; none before a search begins
         self.penalties, self._worst = np.zeros(len(self.names)), np.full(len(self.names), np.inf)
+        #: of the motions that were last asked for, by the identity of their configurations
+        self._values: tuple[np.ndarray, np.ndarray] | None = None
+        self._linear: tuple[np.ndarray, Linear] | None = None
 
     def __bool__(self) -> bool:
         return bool(self.names)
@@ -133,6 +136,18 @@ class BoundedValues:
     def linear(self, motion: Motion, slopes: ImpulseSlopes | None) -> Linear:
         """Return the values with their derivatives; ``slopes`` are those of the impulses, if there are any."""
         raise NotImplementedError
+
+    def values_of(self, motion: Motion) -> np.ndarray:
+        """Return the values (rows, b); searches ask for the same motion again, which must not change."""
+        if self._values is None or self._values[0] is not motion.q:
+            self._values = motion.q, self.values(motion)
+        return self._values[1]
+
+    def linear_of(self, motion: Motion, slopes: ImpulseSlopes | None) -> Linear:
+        """Return the values with their derivatives, as :meth:`values_of`."""
+        if self._linear is None or self._linear[0] is not motion.q:
+            self._linear = motion.q, self.linear(motion, slopes)
+        return self._linear[1]
 
     def begin(self, cost: float) -> None:
         """Begin another search with the multipliers that are there; ``cost`` is that of its first motion."""
@@ -181,11 +196,11 @@ class BoundedValues:
         if not self.penalties.any():
             return 0.0
         known = np.sum(self.multipliers**2 / (2 * self.steep))
-        return float(self.costs(self.values(motion)).sum() - known)
+        return float(self.costs(self.values_of(motion)).sum() - known)
 
     def violation(self, motion: Motion) -> tuple[float, str]:
         """Return the largest amount by which a bound is violated, and where."""
-        off = self._excess(self.values(motion)).max(axis=0, initial=0.0)
+        off = self._excess(self.values_of(motion)).max(axis=0, initial=0.0)
         at, which = np.unravel_index(int(np.argmax(off)), off.shape)
         return max(float(off[at, which]), 0.0), f"{self.names[which]} at {self.row} {at}"
 
@@ -195,7 +210,7 @@ class BoundedValues:
         That is the largest violation, or the room to a bound whose multiplier is too large. With ``grow`` the penalties
         of violations that have not shrunk enough grow.
         """
-        found = self._pushes(self.values(motion))
+        found = self._pushes(self.values_of(motion))
         off = (np.abs(found - self.multipliers) / self.steep).max(axis=(0, 1), initial=0.0)
         off = self.spread * off.reshape(len(self.penalties), -1).max(axis=1)
         self.multipliers = found
@@ -285,7 +300,7 @@ class Bounded:
         found = []
         for part in self.parts:
             if part.penalties.any():
-                found.append(Piece.at(part, part.linear(motion, slopes)))
+                found.append(Piece.at(part, part.linear_of(motion, slopes)))
                 found[-1].here.add(found[-1].given, cost)
         return found
 

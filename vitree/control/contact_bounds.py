@@ -116,7 +116,7 @@ class FrictionCone(BoundedValues):
     def linear(self, motion: Motion, slopes: ImpulseSlopes | None) -> Linear:
         """Return the values with their derivatives by states and controls."""
         assert slopes is not None
-        return Linear(self.values(motion), *map(self._mapped, slopes))
+        return Linear(self.values_of(motion), *map(self._mapped, slopes))
 
     def _shifted(self, values: np.ndarray) -> np.ndarray:
         """Return lam - mu g (steps frames, k), zero of frames that are free."""
@@ -142,7 +142,7 @@ class FrictionCone(BoundedValues):
 
     def violation(self, motion: Motion) -> tuple[float, str]:
         """Return the largest amount by which a tangential impulse is too large, or a normal one negative."""
-        g = self.values(motion).reshape(-1, self.size)
+        g = self.values_of(motion).reshape(-1, self.size)
         off = np.where(self.held.ravel(), _sizes(g[:, 1:]) - g[:, 0], 0.0)
         at, frame = divmod(int(np.argmax(off)), len(self.frames))
         return max(float(off.max()), 0.0), f"{self.names[frame]} at step {at}"
@@ -190,7 +190,7 @@ class SoleBounds(BoundedValues):
         turn = frame.jacobians(motion.q)[: len(own), :3].swapaxes(1, 2)
         by = [np.cross(x[:, None], turn) @ R for x in (wrench[:, :3], wrench[:, 3:])]
         Gx[:, :, :nv] += turned @ by_q + self.rows @ np.concatenate(by, axis=2).swapaxes(1, 2)
-        return Linear(self.values(motion), Gx, Gu)
+        return Linear(self.values_of(motion), Gx, Gu)
 
 
 def _sole_rows(length: float, width: float, mu: float) -> np.ndarray:
@@ -273,4 +273,4 @@ class PlaceBounds(BoundedValues):
                 # t cross z, of a rotation t
                 z = frame.poses(motion.q)[:, None, :3, 2]
                 by_state[:, k] = np.cross(J[:, :3].swapaxes(1, 2), z)[:, :, axis - 3]
-        return Linear(self.values(motion), by_state)
+        return Linear(self.values_of(motion), by_state)

@@ -12,13 +12,15 @@ core = scalar()
 SLOW = 0.01
 #: So many such iterations in a row before second derivatives of steps are worth their time, of more than a few
 #: velocities.
-PATIENCE, FEW = 3, 4
+PATIENCE, FEW = 2, 4
 #: So many iterations use the second derivatives of steps that one of them has found.
 OLD = 3
 #: Regularisation, in units of R: the least that is not zero, the most, and the factor by which it begins to change.
 LEAST, MOST, FACTOR = 1e-6, 1e10, 2.0
 #: Most passes for the pieces of the terms of bounds, and the share of the expected change that pieces may miss.
-PIECES, EXPLAINED = 8, 0.05
+PIECES, EXPLAINED = 16, 0.05
+#: After so many passes pieces are taken half way.
+WHOLE = 5
 NOT_CONVEX = False, "no regularisation makes the quadratic model of the cost convex"
 #: Of multiple shooting: the share of an expected decrease that a step must achieve, and how many times as much as
 #: expected the cost may rise where closing gaps raises it (Mastalli et al. 2020, section III).
@@ -123,40 +125,53 @@ class DDP:
         if problem.controls.bounded:
             acting, ends = self.at.controls[:, problem.acts], (problem.controls.low, problem.controls.high)
             bounds = tuple(np.ascontiguousarray(end[problem.acts] - acting) for end in ends)
-        R = 2 * problem.R
-        found = problem.riccati(expansion, problem.effort(self.at.controls) @ R, R, curvature=curvature,
-                                regularisation=self.regularisation, bounds=bounds, gaps=self.at.gaps)  # fmt: skip
+        gu, R = self._effort_slopes()
+        found = problem.riccati(expansion, gu, R, curvature=curvature, regularisation=self.regularisation,
+                                bounds=bounds, gaps=self.at.gaps)  # fmt: skip
         if found.expected is not None:
             self.last = found
         return found.expected
+
+    def _effort_slopes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the slope (steps, m) and the matrix (m, m) of the controls' own cost."""
+        R = 2 * self.problem.R
+        return self.problem.effort(self.at.controls) @ R, R
 
     def _solve(self, expansion: Expansion, curvature: np.ndarray | None = None,
                least: float = 0.0) -> tuple[float, float] | None:  # fmt: skip
         """Find corrections and gains by a pass, or by several where the terms of bounds change along the correction.
 
         The terms are quadratic in pieces, and a pass minimises a sum of one piece of each: it is repeated with the
-        pieces along the linearised motion that it has found, until they explain the change of the terms there. A first
-        pass that expects a decrease of no more than ``least`` is the only one.
+        pieces along the linearised motion that it has found, until they explain the change of the terms there. If they
+        have not soon, pieces are those half way to the motion that is found, as the same ones may come again and again.
+        A first pass that expects a decrease of no more than ``least`` is the only one. If every decrease counts and no
+        pass finds one, the first is a direction of descent, of which the line search takes a part.
         """
         expected = self._back(expansion, curvature)
         if not expansion.pieces or expected is None or -sum(expected) <= least:
             return expected
-        best, gaps = None, self.at.gaps
-        for _ in range(PIECES):
-            changes = expansion.changes(*self._motion(expansion, gaps))
-            linear, square, missed = expansion.corrected(*expected, changes)
+        first, best, model, there = (expected, self.last), None, expansion, None
+        for count in range(PIECES):
+            motion = self._motion(model, self.at.gaps)
+            changes = model.changes(*motion)
+            linear, square, missed = model.corrected(*expected, changes)
             if best is None or linear + square < sum(best[0]):
                 best = (linear, square), self.last
             if missed <= EXPLAINED * abs(linear + square):
                 break
-            expansion = expansion.along(changes)
-            again = self._back(expansion, curvature)
+            if count >= WHOLE and there is not None:
+                there = tuple(0.5 * (x + y) for x, y in zip(there, motion, strict=True))
+                changes = expansion.changes(*there)
+                model = expansion.along(changes)
+            else:
+                there, model = motion, model.along(changes)
+            again = self._back(model)
             if again is None:
                 break
             expected = again
         assert best is not None
-        self.last = best[1]
-        return best[0]
+        found, self.last = first if least == 0 and sum(best[0]) >= 0 else best
+        return found
 
     def _motion(self, model: Expansion, gaps: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """Return states and controls of the linearised motion under the last corrections and gains."""
@@ -218,5 +233,4 @@ class FDDP(DDP):
 
     def _expected(self, gaps: np.ndarray) -> tuple[float, float]:
         """Return the linear and the quadratic change of the cost along the linearised motion that closes all gaps."""
-        model, R = self.expansion, 2 * self.problem.R
-        return model.change(*self._motion(model, gaps), self.problem.effort(self.at.controls) @ R, R)
+        return self.expansion.change(*self._motion(self.expansion, gaps), *self._effort_slopes())

@@ -35,6 +35,11 @@ from vitree.run.trajectory import Trajectory
 
 #: [rad] Where a joint rotates farther in a step, its derivatives say little.
 FAR = 1.5
+#: What to try where a search did not converge.
+REMEDY = (
+    "Go on from this solution with states=(plan.q, plan.p) and control=, or begin with another guess, another search, a "
+    "smaller dt or larger weights of controls"
+)
 SEARCHES = "ddp", "fddp", "projection", "transcription"
 #: Those that take phases of contact.
 PHASED = "ddp", "fddp"
@@ -308,6 +313,9 @@ class Search:
                 f'phases need search="{PHASED[0]}" or "{PHASED[1]}"; other searches do not hold frames. MotionProblem '
                 "has phases as well, by transcription"
             )
+        if search == "fddp":
+            # derivatives of steps in halves need the states between these, which are those of one simulation
+            options = {"max_halvings": 0, **options}
         self.model = model
         self._search = named.get(search, search) if isinstance(search, str) else search
         self._make = partial(ShootingProblem, duration=duration, dt=dt, costs=costs, actuators=actuators,
@@ -422,6 +430,7 @@ class Search:
             if (turn := problem.turn(at.q)) > FAR:
                 message += f"; a joint turns by {turn:.1f} rad in a step: weigh its momentum or its force more, or "
                 message += "halve dt"
+            message += f". {REMEDY}"
         return MotionSolution(
             at.q, at.p, torque, inputs, problem.prescribed(at.controls), gains, regulator, at.cost - at.penalty, costs,
             violation, gap, success, message, time.perf_counter() - began,

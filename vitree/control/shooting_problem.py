@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -21,9 +21,9 @@ from vitree.control.frame_costs import FrameCosts
 from vitree.control.lqr import limits_of, rows_of, weights
 from vitree.control.state_bounds import Bounds, StateBounds
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
-from vitree.integrators.composed_slopes import Rows, part_slopes
+from vitree.integrators.composed_slopes import Blocks, Rows, chained, halved_parts, part_slopes
 from vitree.integrators.contact_slopes import Touched
-from vitree.integrators.curvature import QUICK, bends, columns_of
+from vitree.integrators.curvature import QUICK, Differences, bends, columns_of
 from vitree.integrators.slopes import Anchored, Slopes, joint_maps, kicks_of
 from vitree.mechanism.flat import JointInfo
 from vitree.model.changes import with_fields
@@ -34,7 +34,7 @@ from vitree.results.contacts import ContactLog
 from vitree.run.arguments import count_steps
 from vitree.run.controller import Control
 from vitree.run.joined import joined
-from vitree.run.linearization import integrator_of, touched_in
+from vitree.run.linearization import chunks_of, integrator_of, pieces_of, touched_in
 from vitree.run.simulation import Simulation
 from vitree.run.trajectory import Trajectory
 
@@ -55,7 +55,8 @@ class Iterate:
     contacts that pushed in each step, and is empty without contacts. ``penalty`` is what bounds on states and contact
     forces add to the cost. ``impulses`` (steps, c) are those of the constraints, in phases of contact. In multiple
     shooting step k ends at row k of ``ends``, (steps, nq) and (steps, nv), at the displacement of row k of ``gaps``
-    (steps, 2 nv) from the next node; None where there are no gaps.
+    (steps, 2 nv) from the next node; None where there are no gaps. ``inner`` (m, 1 + nq + nv) are the times, q and p
+    between the halves of steps that were taken in halves.
     """
 
     q: np.ndarray
@@ -68,6 +69,7 @@ class Iterate:
     impulses: np.ndarray
     ends: tuple[np.ndarray, np.ndarray] | None = None
     gaps: np.ndarray | None = None
+    inner: np.ndarray | None = None
 
     @property
     def motion(self) -> Motion:
@@ -104,17 +106,20 @@ class Expansion(NamedTuple):
         cost = Quadratic(*(part.copy() for part in self[3:8]))
         return self._replace(pieces=moved(self.pieces, changes, cost), **cost._asdict())
 
-    def change(self, x: np.ndarray, u: np.ndarray, gu: np.ndarray, R: np.ndarray) -> tuple[float, float]:
+    def change(self, x: np.ndarray, u: np.ndarray, gu: np.ndarray, R: np.ndarray,
+               changes: Sequence[np.ndarray] | None = None) -> tuple[float, float]:  # fmt: skip
         """Return the linear and the quadratic change of the cost by states x (steps + 1, n) and controls (steps, m).
 
-        gu (steps, m) and R (m, m) are the slope and the matrix of the controls' own cost.
+        gu (steps, m) and R (m, m) are the slope and the matrix of the controls' own cost. ``changes`` are those of
+        :meth:`changes`, if they are known.
         """
         linear = np.vdot(self.gradients, x) + np.vdot(gu, u)
         square = np.vdot(x, (self.matrices @ x[:, :, None])[:, :, 0]) + np.vdot(u @ R, u)
         if len(self.slopes):
             linear += np.vdot(self.slopes, u)
             square += np.vdot(u, 2 * (self.crossed @ x[:-1, :, None])[:, :, 0] + (self.curved @ u[:, :, None])[:, :, 0])
-        return self.corrected(float(linear), float(0.5 * square), self.changes(x, u))[:2]
+        by = self.changes(x, u) if changes is None else changes
+        return self.corrected(float(linear), float(0.5 * square), by)[:2]
 
     def corrected(self, linear: float, square: float, changes: Sequence[np.ndarray]) -> tuple[float, float, float]:
         """Return a linear and a quadratic change, of which the terms of bounds have their pieces, with these terms.
@@ -190,6 +195,12 @@ class Controls:
         self.acts = np.array([known[name] for name in dict.fromkeys(names)], dtype=np.intc)
         self.forces = bool((self.acts < nv).all())
         self.size = nv + nu + len(places)
+        sizes = {"torque": nv, "inputs": nu, "prescribed": len(places)}
+        firsts = dict(zip(sizes, (0, nv, nv + nu), strict=True))
+        #: the kinds that act, and where the actuators are among the entries of these
+        self.kinds = tuple(x for x in sizes if ((self.acts >= firsts[x]) & (self.acts < firsts[x] + sizes[x])).any())
+        among = np.concatenate([firsts[x] + np.arange(sizes[x]) for x in self.kinds])
+        self.columns = np.searchsorted(among, self.acts)
         self.low, self.high = np.full(self.size, -np.inf), np.full(self.size, np.inf)
         if limits is not None:
             self.low[self.acts], self.high[self.acts] = limits_of(limits, len(self.acts))
@@ -220,8 +231,15 @@ class Controls:
 
     def slopes(self, found: Slopes) -> np.ndarray:
         """Return the derivatives (steps, 2 nv, m) of steps by the actuators."""
-        by = ("torque",) if self.forces else ("torque", "inputs", "prescribed")
-        return np.ascontiguousarray(columns_of(self.model, found, by)[:, :, self.acts])
+        if not (self.kinds == ("torque",) and found.diagonal):
+            return np.ascontiguousarray(columns_of(self.model, found, self.kinds)[:, :, self.columns])
+        # a torque is a momentum of its joint alone
+        nv, at = self.model.nv, self.columns
+        share = found.F[..., at, at]
+        rows = np.take(found.A, nv + at, axis=2)
+        rows *= share[..., :1, :]
+        rows[:, nv + at, range(len(at))] += share[..., 1, :]
+        return rows
 
     def impulse_slopes(self, found: Slopes) -> np.ndarray:
         """Return the derivatives (steps, c, m) of the constraints' impulses by the actuators, none prescribed."""
@@ -261,7 +279,7 @@ class ShootingProblem:
                                        lambda held: integrator_of(held, method, self.dt, whole))  # fmt: skip
             self.phases.require_start(q)
         #: the configurations of the motion whose derivatives were asked for last, and these
-        self._known: tuple[np.ndarray, list[Slopes]] | None = None
+        self._known: tuple[np.ndarray, Expansion, ImpulseSlopes | None] | None = None
         self.steps = steps_of(duration, self.dt, self.phases)
         free = [Stretch(0, self.steps, self.integrator)]
         #: steps of one model each, the whole motion without phases
@@ -396,14 +414,12 @@ class ShootingProblem:
         model = self.model
         q, p, used = q.copy(), p.copy(), np.clip(controls, self.controls.low, self.controls.high)
         q[0], p[0] = self.start
-        nodes, momenta = np.empty((2, model.nq)), np.empty((2, model.nv))
         ends = np.empty((self.steps, model.nq)), np.empty((self.steps, model.nv))
         impulses = self._no_impulses()
         for one in self.stretches:
-            for k in range(one.first, one.last):
-                nodes[0], momenta[0] = q[k], p[k]
-                self._take(one, k, used[k : k + 1], nodes, momenta, impulses)
-                ends[0][k], ends[1][k] = nodes[1], momenta[1]
+            steps, nodes = slice(one.first, one.last), slice(one.first, one.last + 1)
+            parts = None, ends[0][steps], ends[1][steps]
+            self._take(one, one.first, used[steps], q[nodes], p[nodes], impulses, parts=parts)
         gaps = np.concatenate([model.difference(q[1:], ends[0]), ends[1] - p[1:]], axis=1)
         return self._iterate(q, p, used, [], impulses, ends, gaps)
 
@@ -413,7 +429,7 @@ class ShootingProblem:
 
     def _take(self, one: Stretch, first: int, used: np.ndarray, q: np.ndarray, p: np.ndarray, impulses: np.ndarray,
               correction: tuple[object, ...] | None = None, moved: np.ndarray | None = None,
-              parts: tuple[np.ndarray, ...] | None = None) -> None:  # fmt: skip
+              parts: tuple[np.ndarray | None, ...] | None = None) -> None:  # fmt: skip
         """Take steps of a stretch from the step ``first`` on, one for each row of controls.
 
         The first rows of q and p have the state; the others are written. The other arguments are those of the core.
@@ -436,13 +452,14 @@ class ShootingProblem:
 
     def again(self, at: Iterate) -> Iterate:
         """Return a motion with its cost for the multipliers that bounds have now."""
-        return self._iterate(at.q, at.p, at.controls, at.touched, at.impulses, at.ends, at.gaps)
+        return self._iterate(at.q, at.p, at.controls, at.touched, at.impulses, at.ends, at.gaps, at.inner)
 
     def _iterate(self, q: np.ndarray, p: np.ndarray, controls: np.ndarray, touched: list[Touched | None],
                  impulses: np.ndarray, ends: tuple[np.ndarray, np.ndarray] | None = None,
-                 gaps: np.ndarray | None = None) -> Iterate:  # fmt: skip
+                 gaps: np.ndarray | None = None, inner: np.ndarray | None = None) -> Iterate:  # fmt: skip
         x, penalty = self.states(q, p), self.bounds.penalise(Motion(q, p, impulses))
-        return Iterate(q, p, controls, x, self.cost(q, x, controls) + penalty, penalty, touched, impulses, ends, gaps)
+        cost = self.cost(q, x, controls) + penalty
+        return Iterate(q, p, controls, x, cost, penalty, touched, impulses, ends, gaps, inner)
 
     def follow(self, controls: np.ndarray, correction: tuple[Any, ...] | None = None,
                gaps: np.ndarray | None = None) -> Iterate:  # fmt: skip
@@ -463,7 +480,8 @@ class ShootingProblem:
                 own = acts, share, k[steps], K[steps], near_q[nodes], near_p[nodes]
             moved = self.moved[2 * one.first : 2 * one.last + 1]
             self._take(one, one.first, used[steps], q[nodes], p[nodes], impulses, own, moved, parts)
-        return self._iterate(q, p, used, self._touched(q), impulses, ends, gaps)
+        inner = self.integrator.inner_states if self.integrator.halved else None
+        return self._iterate(q, p, used, self._touched(q), impulses, ends, gaps, inner)
 
     def _touched(self, q: np.ndarray) -> list[Touched | None]:
         """Return the contacts of the motion just taken, which has nodes q."""
@@ -569,11 +587,14 @@ class ShootingProblem:
         q, p = at.ends or (at.q[1:], at.p[1:])
         return Rows(at.q[:-1], q, at.p[:-1], p, u, self.dt * np.arange(self.steps))
 
-    def curvature(self, at: Iterate, A: np.ndarray) -> np.ndarray:
+    def curvature(self, at: Iterate, A: np.ndarray, differences: Differences = QUICK) -> np.ndarray:
         """Return the derivatives (steps, 2 nv, 2 nv, 2 nv) of A by the state; the first index is that of the state."""
         found = np.empty((self.steps, *A.shape[1:], A.shape[2]))
-        for which, bent in bends([self.integrator], self.rows(at), ("state",), A, QUICK):
+        for which, bent in bends([self.integrator], self.rows(at), ("state",), A, differences):
             found[:, which] = bent.swapaxes(0, 1)
+        for steps, _ in self._in_halves(at):
+            # of steps that were taken in halves they are left out
+            found[steps] = 0.0
         return found
 
     def bent(self, at: Iterate, expansion: Expansion) -> Expansion:
@@ -589,13 +610,30 @@ class ShootingProblem:
 
     def expand(self, at: Iterate) -> Expansion:
         """Return the derivatives of the steps and of the cost at a motion."""
+        if self._known is None or self._known[0] is not at.q:
+            self._known = at.q, *self._without_bounds(at)
+        # the same motion with other multipliers has the same derivatives
+        _, found, pushes = self._known
+        if not self.bounds:
+            return found
+        steps, n, m = found.B.shape
+        count = 0 if pushes is None else steps
+        cost = Quadratic(found.gradients.copy(), found.matrices.copy(), np.zeros((count, m)), np.zeros((count, m, n)),
+                         np.zeros((count, m, m)))  # fmt: skip
+        pieces = self.bounds.add(at.motion, pushes, cost)
+        # without contacts few bounds change along a correction
+        return found._replace(**cost._asdict(), pieces=pieces if self.phases is not None else ())
+
+    def _without_bounds(self, at: Iterate) -> tuple[Expansion, ImpulseSlopes | None]:
+        """Return the derivatives without the terms of bounds, and those of impulses of contacts, in phases of these."""
         parts, m, n = self.slopes(at), len(self.acts), 2 * self.model.nv
         found, impulses = parts[0], np.zeros((m, self.model.nv))
         if self.controls.forces:
-            impulses[:] = found.F.reshape(-1, 2, self.model.nv, self.model.nv)[0, 0][:, self.acts].T
+            impulses[:] = found.F[(0,) * (found.F.ndim - 2)].T[self.acts]
         A, B = (x[0] if len(x) == 1 else np.concatenate(x) for x in (
             [part.A for part in parts], [self.controls.slopes(part) for part in parts]))  # fmt: skip
-        pushes = self.impulse_slopes(parts) if at.impulses.shape[1] else None
+        for steps, blocks in self._in_halves(at):
+            A[steps], B[steps] = blocks.A, np.concatenate(blocks[1:], axis=2)[:, :, self.acts]
         x = at.x
         gradients, matrices = np.empty_like(x), np.empty((len(x), *self.Q.shape))
         np.matmul(x[:-1], 2 * self.Q, out=gradients[:-1])
@@ -607,10 +645,8 @@ class ShootingProblem:
             gradients[:, :nv] = (gradients[:, None, :nv] @ E)[:, 0]
             matrices[:, :nv] = E.swapaxes(1, 2) @ matrices[:, :nv]
             matrices[:, :, :nv] = matrices[:, :, :nv] @ E
-        self.frames.expand(at.q, gradients, matrices)
-        mixed = self.steps if pushes is not None else 0
-        cost = Quadratic(gradients, matrices, np.zeros((mixed, m)), np.zeros((mixed, m, n)), np.zeros((mixed, m, m)))
-        pieces = self.bounds.add(at.motion, pushes, cost)
+        if self.frames.costs:
+            self.frames.expand(at.q, gradients, matrices)
         if at.gaps is not None and self.model.nq != self.model.nv:
             # the end of a step is displaced in its own axes, and the next node in those of the node
             nv, gaps = self.model.nv, at.gaps[:, : self.model.nv]
@@ -625,22 +661,31 @@ class ShootingProblem:
             A, matrices = self.widened(A, 2), self.widened(self.widened(matrices, 1), 2)
             A[:, : 2 * nv, 2 * nv :], A[:, 2 * nv :, :nv] = found.memory[:, :, :nv], np.eye(nv)
             A[:, : 2 * nv, :nv] += found.memory[:, :, nv:]
-        # without contacts few bounds change along a correction
-        return Expansion(A, B, impulses, gradients, matrices, *cost[2:], pieces if self.phases is not None else ())
+        pushes = self.impulse_slopes(parts) if at.impulses.shape[1] else None
+        none = np.zeros((0, m)), np.zeros((0, m, n)), np.zeros((0, m, m))
+        return Expansion(A, B, impulses, gradients, matrices, *none), pushes
 
     def slopes(self, at: Iterate) -> list[Slopes]:
         """Return the derivatives of the steps of each stretch."""
-        if self._known is not None and self._known[0] is at.q:
-            # the same motion with other multipliers
-            return self._known[1]
         rows, found = self.rows(at), list[Slopes]()
         for one in self.stretches:
             steps = slice(one.first, one.last)
             known = Anchored(one.anchored, -at.impulses[steps, : one.rows]) if at.impulses.shape[1] else None
             found.append(part_slopes([one.integrator], rows.of(steps) if len(self.stretches) > 1 else rows, at.touched,
                                      anchored=known))  # fmt: skip
-        self._known = at.q, found
         return found
+
+    def _in_halves(self, at: Iterate) -> Iterator[tuple[slice, Blocks]]:
+        """Yield the derivatives of those steps that were taken in halves: which, and these."""
+        if at.inner is None:
+            return
+        nq = self.model.nq
+        pieces, rows = pieces_of(self.rows(at), at.inner[:, 0], at.inner[:, 1 : 1 + nq], at.inner[:, 1 + nq :])
+        first = np.concatenate([[0], np.cumsum(pieces)])
+        for begin, end in chunks_of(first, len(rows.q)):
+            if (count := int(pieces[begin])) > 1:
+                found = part_slopes(halved_parts(self.integrator, count), rows.of(slice(first[begin], first[end])))
+                yield slice(begin, end), chained(self.model, found, count)
 
     def impulse_slopes(self, parts: Sequence[Slopes]) -> ImpulseSlopes:
         """Return the derivatives of impulses of constraints, of those of the steps of each stretch."""

@@ -137,6 +137,8 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
     """
     model: Model = integrator.model
     n, nv = len(q), model.nv
+    if _has_tree_map(integrator, anchored):
+        return _by_tree_map(integrator, q, q2, p, u, np.zeros(n) if t is None else t, anchored)
     if not is_plain(integrator):
         helds = held_by(integrator.stepper, model, integrator.dt, q, q2, touched)
         found = node_slopes(integrator, q, q2, p, u, p2, t, helds, None if anchored is None else anchored.multipliers)
@@ -156,6 +158,52 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
     A = found.K.reshape(n, 2 * nv, 2 * nv)
     light = np.abs(np.diagonal(A[:, :nv, nv:], axis1=1, axis2=2))
     return Slopes(A, *found[1:6], np.zeros((n, 0, 2 * nv)), np.zeros((n, 2 * nv, 0)), light)
+
+
+def _has_tree_map(integrator: LinearTime | Midpoint, anchored: Anchored | None) -> bool:
+    """Return whether :func:`_by_tree_map` knows the derivatives of steps that are not plain."""
+    model: Model = integrator.model
+    loaded = _loaded(model)
+    if not (model.constraints or loaded) or model.has_contact or model.prescribed_joint_names:
+        return False
+    if isinstance(integrator, Midpoint) and (integrator.relative or loaded):
+        return False
+    return anchored is not None or not model.constraints
+
+
+def _by_tree_map(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: np.ndarray, u: np.ndarray,
+                 t: np.ndarray, anchored: Anchored | None) -> Slopes:  # fmt: skip
+    """Return the derivatives of steps with loads at the nodes and constraints of known impulses lam.
+
+    Along the trees alone (d2, dp2) = A (d1, dp1). What else acts at the start makes it A (d1, dp1 - C d1 - Dh(q1)^T
+    dlam), and what loads do at the end adds to dp2. The impulses follow from Dh(q2) d2 = 0, or Dh(q1) d1 of constraints
+    that hold what they measure at the start.
+    """
+    model: Model = integrator.model
+    n, nv = len(q), model.nv
+    rows, rows2, lam = np.zeros((n, 0, nv)), np.zeros((n, 0, nv)), np.zeros((n, 0))
+    if anchored is not None:
+        rows, rows2, lam = model._constraint_rows(q)[1], model._constraint_rows(q2)[1], anchored.multipliers
+    kick = (lam[:, None] @ rows)[:, 0]
+    found = _compiled(integrator, q, q2, p - kick, u, MAPPED)
+    found.ends[0] += kick
+    A = found.K.reshape(n, 2 * nv, 2 * nv)
+    pushes = A[:, :, nv:]
+    light = np.abs(np.diagonal(pushes[:, :nv], axis1=1, axis2=2))
+    at_start, at_end = _node_loads(integrator, q, q2, u, t, found) if _loaded(model) else (0.0, None)
+    if anchored is not None:
+        at_start = at_start + constraint_slopes(model, q, lam)
+    A[:, :, :nv] -= pushes @ at_start
+    multipliers = np.zeros((n, 0, 2 * nv))
+    if anchored is not None:
+        pushed = pushes @ rows.swapaxes(1, 2)
+        lack = rows2 @ A[:, :nv]
+        lack[:, anchored.first :, :nv] -= rows[:, anchored.first :]
+        multipliers = _impulses(rows2 @ pushed[:, :nv], lack)
+        A -= pushed @ multipliers
+    if at_end is not None:
+        A[:, nv:] += at_end @ A[:, :nv]
+    return Slopes(A, *found[1:6], multipliers, np.zeros((n, 2 * nv + multipliers.shape[1], 0)), light)
 
 
 def _light(K: np.ndarray) -> np.ndarray:
@@ -309,7 +357,8 @@ def _compiled(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, 
     if isinstance(integrator, LinearTime):
         rule = (integrator.dt, KINETIC[integrator.kinetic], u.shape[1])
         kernels.batch_linear_time_slopes(model.core, rule, model.drive_list, q, q2, u, K, drives, ends, form, A)
-        F = np.tile(0.5 * integrator.dt * np.eye(nv), (2, 1, 1))
+        half = 0.5 * integrator.dt * np.eye(nv)
+        F = np.array((half, half))
     else:
         F = np.empty((n, 2 * nv * nv))
         middle = integrator.dt, integrator.settings.get("alpha", 0.5), u.shape[1], integrator.relative
@@ -423,12 +472,9 @@ def _add_loads(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray,
     model, h = integrator.model, integrator.dt
     K, F, ends, by_inputs = found.K, found.F, found.ends, found.by_inputs
     if isinstance(integrator, LinearTime):
-        rest = np.zeros((len(q), model.nv))
-        for node, place, block, sense in ((0, q, 0, -1), (1, q2, 3, 1)):
-            force, by_q, _, by_u = _forces(model, t, place, rest, u)
-            ends[node] += sense * 0.5 * h * force
-            K[:, block] += sense * 0.5 * h * by_q
-            by_inputs[node] = 0.5 * h * by_u
+        at_start, at_end = _node_loads(integrator, q, q2, u, t, found)
+        K[:, 0] += at_start
+        K[:, 3] += at_end
         return
     alpha = integrator.settings.get("alpha", 0.5)
     y = model.difference(q, q2)
@@ -441,6 +487,18 @@ def _add_loads(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray,
             # the middle is displaced by E d, and F is h E^T; the rate changes by X d/h
             moved = (by_q @ F[:, other].swapaxes(1, 2) + by_v @ rates[other]) / h
             K[:, 2 * node + other] += sense * F[:, node] @ moved
+
+
+def _node_loads(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, u: np.ndarray, t: np.ndarray,
+                found: NodeSlopes) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """Return what half of the loads at both nodes adds to dp1 / d1 and to dp2 / d2, and add it to the momenta there."""
+    model, half, n = integrator.model, 0.5 * integrator.dt, len(q)
+    rest = np.zeros((2 * n, model.nv))
+    force, by_q, _, by_u = _forces(model, np.tile(t, 2), np.concatenate([q, q2]), rest, np.concatenate([u, u]))
+    found.ends[0] -= half * force[:n]
+    found.ends[1] += half * force[n:]
+    found.by_inputs[:] = half * by_u.reshape(found.by_inputs.shape)
+    return -half * by_q[:n], half * by_q[n:]
 
 
 def joint_maps(model: Model, y: np.ndarray) -> np.ndarray:

@@ -25,22 +25,29 @@ def _found(kind: str, name: str, there: Mapping[str, T]) -> T:
     return there[name]
 
 
-def pose_of(flat: Flat, frame: int, bodies: np.ndarray) -> np.ndarray:
-    """Return the pose (..., 4, 4) [m] of the frame in a row, from the poses (..., nbody, 4, 4) [m] of the bodies."""
+def pose_of(flat: Flat, frame: int, bodies: np.ndarray, first: int = 0) -> np.ndarray:
+    """Return the pose (..., 4, 4) [m] of the frame in a row, from the poses (..., n, 4, 4) [m] of bodies.
+
+    They are those from the number ``first`` on.
+    """
     local = np.eye(4)
     local[:3, :3], local[:3, 3] = flat.frame_E[frame], flat.frame_p[frame]
     body = int(flat.frame_body[frame])
     if body < 0:
         return np.broadcast_to(local, (*bodies.shape[:-3], 4, 4)).copy()
-    return product_of(bodies[..., body, :, :], local)
+    return product_of(bodies[..., body - first, :, :], local)
 
 
 def product_of(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """Return A B of stacks of small matrices, with the bits of compiled code: a library's depend on the machine."""
-    found: np.ndarray = A[..., :1] * B[..., :1, :]
-    for k in range(1, B.shape[-2]):
-        found = found + A[..., k : k + 1] * B[..., k : k + 1, :]
-    return found
+    """Return A B of a stack of small matrices A, with the bits of compiled code: a library's depend on the machine."""
+    # the axes of the stack are last, so that sums are over long rows
+    lead = A.ndim - 2
+    rows = np.ascontiguousarray(A.transpose(lead, lead + 1, *range(lead)))
+    factors = B.reshape(*B.shape, *[1] * lead)
+    found: np.ndarray = rows[:, :1] * factors[0]
+    for k in range(1, len(B)):
+        found += rows[:, k : k + 1] * factors[k]
+    return np.ascontiguousarray(found.transpose(*range(2, lead + 2), 0, 1))
 
 
 class Index:

@@ -198,17 +198,20 @@ def _spread(x: np.ndarray, at: np.ndarray, n: int, axes: int = 1) -> np.ndarray:
 # ---- the methods -------------------------------------------------------------------------------------------------
 
 
+def _with_last_rows(poses: np.ndarray) -> np.ndarray:
+    """Return poses (..., 4, 4) of which the last rows (0, 0, 0, 1) were left out."""
+    found = np.empty((*poses.shape[:-2], 4, 4))
+    found[..., :3, :], found[..., 3, :3], found[..., 3, 3] = poses, 0.0, 1.0
+    return found
+
+
 class KinematicsMethods(ModelFacts):
     """Poses, velocities and accelerations of frames, and their derivatives."""
 
     @of_states
     def body_poses(self, q: ArrayLike) -> np.ndarray:
         """Return the pose X_WB in the world of each moving body's core frame, (..., nbody, 4, 4) [m]."""
-        rows = self._pose_rows(as_rows(q))
-        out = np.zeros((len(rows), self.nbody, 4, 4))
-        out[:, :, :3] = rows
-        out[:, :, 3, 3] = 1.0
-        return out.reshape(*np.shape(q)[:-1], self.nbody, 4, 4)
+        return _with_last_rows(self._pose_rows(as_rows(q))).reshape(*np.shape(q)[:-1], self.nbody, 4, 4)
 
     @in_coordinates("plain")
     def _pose_rows(self, q: np.ndarray) -> np.ndarray:
@@ -233,10 +236,13 @@ class KinematicsMethods(ModelFacts):
             If there is no frame of that name.
         """
         k = self._frame(name)
-        return self._frame_pose(k, self.body_poses(q))
+        body = max(int(self.flat.frame_body[k]), 0)
+        rows = _with_last_rows(self._pose_rows(as_rows(q))[:, body : body + 1])
+        return self._frame_pose(k, rows.reshape(*np.shape(q)[:-1], rows.shape[1], 4, 4), body)
 
-    def _frame_pose(self, k: int, bodies: np.ndarray) -> np.ndarray:
-        return pose_of(self.flat, k, bodies)
+    def _frame_pose(self, k: int, bodies: np.ndarray, first: int = 0) -> np.ndarray:
+        """Return the pose of a frame in a row; ``bodies`` are the poses of bodies from the number ``first`` on."""
+        return pose_of(self.flat, k, bodies, first)
 
     @of_maps
     @in_coordinates("force")

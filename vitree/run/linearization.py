@@ -383,7 +383,9 @@ class StepsOf:
         self._parts: dict[int, list[Part]] = {}
         #: what the step after a node adds to the costate of the node before, through its slips
         self._carried = np.zeros(self.model.nv)
-        self.pieces, nodes = _pieces_of(run, self.ends)
+        nq, nv, inner = self.model.nq, self.model.nv, run.halves
+        inner = np.empty((0, 1 + nq + 2 * nv)) if inner is None else inner
+        self.pieces, nodes = pieces_of(self.ends, inner[:, 0], inner[:, 1 : 1 + nq], inner[:, 1 + nq + nv :])
         composed = len(self.parts_of(1))
         self.first = np.concatenate([[0], np.cumsum(self.pieces * composed)])
         self.rows = self._traced(nodes, composed > 1)
@@ -505,20 +507,20 @@ class StepsOf:
             require_explained(self.model, self.parts(begin)[0].dt, found, rows.p, rows.p2, begin, pieces)
 
 
-def _pieces_of(run: Recording, ends: Rows) -> tuple[np.ndarray, Rows]:
-    """Return in how many pieces each step of a run was taken (n,), and the pieces: steps, but for those in halves."""
-    n, inner = len(ends.q), run.halves
-    pieces = np.ones(n, int)
-    if inner is None or not len(inner):
+def pieces_of(ends: Rows, t: np.ndarray, q: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, Rows]:
+    """Return in how many pieces each step was taken (n,), and the pieces: steps, but for those in halves.
+
+    States (m, ...) between halves are q and p at the times t.
+    """
+    pieces = np.ones(len(ends.q), int)
+    if not len(t):
         return pieces, ends
-    nq, nv = ends.q.shape[1], ends.p.shape[1]
-    of = np.searchsorted(ends.t, inner[:, 0], side="right") - 1
+    of = np.searchsorted(ends.t, t, side="right") - 1
     np.add.at(pieces, of, 1)
     # the states at the starts of pieces, and at their ends
-    q, p = inner[:, 1 : 1 + nq], inner[:, 1 + nq + nv :]
     found = Rows(
         np.insert(ends.q, of + 1, q, axis=0), np.insert(ends.q2, of, q, axis=0), np.insert(ends.p, of + 1, p, axis=0),
-        np.insert(ends.p2, of, p, axis=0), ends.u.repeat(pieces, axis=0), np.insert(ends.t, of + 1, inner[:, 0]),
+        np.insert(ends.p2, of, p, axis=0), ends.u.repeat(pieces, axis=0), np.insert(ends.t, of + 1, t),
     )  # fmt: skip
     return pieces, Rows(*(np.ascontiguousarray(x) for x in found))
 

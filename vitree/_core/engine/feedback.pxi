@@ -26,7 +26,8 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
 
     ``gaps`` is None, or (gaps, end_q, end_p) of multiple shooting: step i ends at row i of end_q (steps, nq) and end_p
     (steps, nv), which are written, and the next one starts at that state displaced by minus row i of gaps (steps, 2 nv).
-    A step after a displacement starts without history.
+    With None for the gaps all rows of q and p are given, and steps start there. A step after a displacement starts without
+    history.
 
     With ``anchored`` >= 0 the constraints from that number on hold what they measure at the first state and at those
     after a displacement, whatever their values; no other stepper may use the list of constraints at the same time.
@@ -49,7 +50,7 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
     cdef double* row
     cdef double share = 0.0, rate, since = seconds_now()
     cdef bint corrects = correction is not None, asks = stepper.asks(), parts = gaps is not None, displaced
-    cdef bint told = impulses is not None
+    cdef bint told = impulses is not None, given = False
     cdef Scratch room = Scratch((3 * nv + stepper.nq + stepper.shared.count) * sizeof(double) + 320)
     cdef double* h = <double*>room.take(stepper.shared.count * sizeof(double) + 8)
     cdef double* x = <double*>room.take(3 * nv * sizeof(double) + 8)
@@ -78,8 +79,11 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
         require_shape(near_q, (steps + 1, stepper.nq))
         require_shape(near_p, (steps + 1, nv))
     if parts:
-        gap, end_q, end_p = gaps
-        require_shape(gap, (steps, 2 * nv))
+        given = gaps[0] is None
+        _, end_q, end_p = gaps
+        if not given:
+            gap = gaps[0]
+            require_shape(gap, (steps, 2 * nv))
         require_shape(end_q, (steps, stepper.nq))
         require_shape(end_p, (steps, nv))
         if moved:
@@ -136,13 +140,18 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
             if parts:
                 memcpy(&end_q[i, 0], state.q, stepper.nq * sizeof(double))
                 memcpy(&end_p[i, 0], state.x, nv * sizeof(double))
-                displaced = False
-                for j in range(nv):
-                    displaced = displaced or gap[i, j] != 0.0 or gap[i, nv + j] != 0.0
-                    x[j] = -gap[i, j]
-                    x[nv + j] = state.x[j] - gap[i, nv + j]
+                displaced = given
+                if given:
+                    memcpy(node, &q[i + 1, 0], stepper.nq * sizeof(double))
+                    memcpy(x + nv, &p[i + 1, 0], nv * sizeof(double))
+                else:
+                    for j in range(nv):
+                        displaced = displaced or gap[i, j] != 0.0 or gap[i, nv + j] != 0.0
+                        x[j] = -gap[i, j]
+                        x[nv + j] = state.x[j] - gap[i, nv + j]
+                    if displaced:
+                        integrate(m, state.q, x, node)
                 if displaced:
-                    integrate(m, state.q, x, node)
                     stepper.place(stepper.lane.clock.t, node, x + nv)
                     if anchored >= 0:
                         anchor(stepper, anchored, h)

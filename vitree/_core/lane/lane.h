@@ -120,6 +120,54 @@ VT_INLINE void vt_add_four(ptrdiff_t n, const double *s, ptrdiff_t far, const do
     for (; k < n; k++) y[k] = (((y[k] + s0 * x[k]) + s1 * x1[k]) + s2 * x2[k]) + s3 * x3[k];
 }
 
+/* Of one lane: products of matrices by tiles of four rows and as many columns as a register holds. Each number is a sum over
+   j in order, whatever the tiles */
+#if VT_WIDTH == 1
+#if !defined(VT_ROWS)
+typedef double vt_wide;
+#elif defined(__AVX512F__)
+typedef double vt_wide __attribute__((vector_size(64), aligned(8), may_alias));
+#elif defined(__AVX__)
+typedef vt_four vt_wide;
+#else
+typedef vt_two vt_wide;
+#endif
+
+#define VT_TILE(name, type, rows)                                                                                              \
+    VT_INLINE void name(ptrdiff_t inner, const double *s, ptrdiff_t next, ptrdiff_t far, const double *x, double *y,           \
+                        ptrdiff_t row)                                                                                         \
+    {                                                                                                                          \
+        type sum[rows], b;                                                                                                     \
+        for (int r = 0; r < rows; r++) sum[r] = *(const type *)(y + r * row);                                                  \
+        for (ptrdiff_t j = 0; j < inner; j++) {                                                                                \
+            b = *(const type *)(x + j * row);                                                                                  \
+            for (int r = 0; r < rows; r++) sum[r] += s[r * next + j * far] * b;                                                \
+        }                                                                                                                      \
+        for (int r = 0; r < rows; r++) *(type *)(y + r * row) = sum[r];                                                        \
+    }
+VT_TILE(vt_tile_wide_4, vt_wide, 4)
+VT_TILE(vt_tile_wide_1, vt_wide, 1)
+VT_TILE(vt_tile_4, double, 4)
+VT_TILE(vt_tile_1, double, 1)
+
+/* y (rows, n) += s x, of s[i next + j far] and x (inner, n); rows of x and y are `row` apart. With `upper` without what is
+   below the diagonal of y, but for a few numbers beside it */
+static void vt_add_product(ptrdiff_t rows, ptrdiff_t inner, ptrdiff_t n, const double *s, ptrdiff_t next, ptrdiff_t far,
+                           const double *x, double *y, ptrdiff_t row, int upper)
+{
+    const ptrdiff_t wide = sizeof(vt_wide) / sizeof(double);
+    ptrdiff_t i = 0, k;
+    for (; i < rows - 3; i += 4, s += 4 * next, y += 4 * row) {
+        for (k = upper ? i : 0; k < n - wide + 1; k += wide) vt_tile_wide_4(inner, s, next, far, x + k, y + k, row);
+        for (; k < n; k++) vt_tile_4(inner, s, next, far, x + k, y + k, row);
+    }
+    for (; i < rows; i++, s += next, y += row) {
+        for (k = upper ? i : 0; k < n - wide + 1; k += wide) vt_tile_wide_1(inner, s, next, far, x + k, y + k, row);
+        for (; k < n; k++) vt_tile_1(inner, s, next, far, x + k, y + k, row);
+    }
+}
+#endif
+
 /* y += b x - c z */
 VT_INLINE void vt_add_rows(ptrdiff_t n, double b, const double *x, double c, const double *z, double *y)
 {

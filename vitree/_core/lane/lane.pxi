@@ -11,6 +11,8 @@ cdef extern from "lane.h" nogil:
     void vt_scatter(const vt_real* a, double* to, Py_ssize_t stride, int count) noexcept
     void vt_add_row(Py_ssize_t n, double s, const double* x, double* y) noexcept
     void vt_add_four(Py_ssize_t n, const double* s, Py_ssize_t far, const double* x, Py_ssize_t row, double* y) noexcept
+    void vt_add_product(Py_ssize_t rows, Py_ssize_t inner, Py_ssize_t n, const double* s, Py_ssize_t next, Py_ssize_t far,
+                        const double* x, double* y, Py_ssize_t row, int upper) noexcept  # of one lane
     void vt_add_rows(Py_ssize_t n, double b, const double* x, double c, const double* z, double* y) noexcept
     int vt_farthest(int n, Py_ssize_t stride, const double* x, const double* m) noexcept
     void vt_three_sixes(const double* T, Py_ssize_t stride, const double* w0, const double* w1, const double* w2,

@@ -17,39 +17,21 @@ cdef double SLOPE_LEFT = 1e-12      # fraction of the largest slope at which the
 cdef double SUFFICIENT = 1e-4       # fraction of the decrease that a slope predicts
 
 
-cdef inline void add_rows_of(const double* a, int apart, const double* b, double* out, int size, int columns,
-                             int row) noexcept nogil:
-    # out (columns,) += the sum of a[j apart] and the j-th row of b, whose rows are ``row`` apart, in this order
-    cdef int j = 0
-    while j < size - 3:
-        vt_add_four(columns, a + j * apart, apart, b + j * row, row, out)
-        j += 4
-    while j < size:
-        vt_add_row(columns, a[j * apart], b + j * row, out)
-        j += 1
-
-
 cdef void product(const double* a, const double* b, double* out, int rows, int inner_size, int columns) noexcept nogil:
     # out = a b
-    cdef int i
     memset(out, 0, rows * columns * sizeof(double))
-    for i in range(rows):
-        add_rows_of(a + i * inner_size, 1, b, out + i * columns, inner_size, columns, columns)
+    vt_add_product(rows, inner_size, columns, a, inner_size, 1, b, out, columns, False)
 
 
 cdef void add_product_turned(const double* a, const double* b, double* out, int rows, int inner_size,
                              int columns) noexcept nogil:
     # out += a^T b; a (inner_size, rows)
-    cdef int i
-    for i in range(rows):
-        add_rows_of(a + i, rows, b, out + i * columns, inner_size, columns, columns)
+    vt_add_product(rows, inner_size, columns, a, 1, rows, b, out, columns, False)
 
 
 cdef void add_upper_turned(const double* a, const double* b, double* out, int n, int inner_size) noexcept nogil:
-    # the same of n rows and columns, without what is below the diagonal
-    cdef int i
-    for i in range(n):
-        add_rows_of(a + i, n, b + i, out + i * n + i, inner_size, n - i, n)
+    # the same of n rows and columns, right above and on the diagonal
+    vt_add_product(n, inner_size, n, a, 1, n, b, out, n, True)
 
 
 cdef void mirror(double* a, int n) noexcept nogil:
@@ -81,17 +63,30 @@ cdef bint root_of(double* a, int n) noexcept nogil:
     return True
 
 
+cdef inline void take_rows_of(const double* a, int apart, const double* b, double* out, int size,
+                              int columns) noexcept nogil:
+    # out (columns,) -= the sum of a[j apart] and the j-th row of b, in this order
+    cdef double[4] four
+    cdef int j = 0, k
+    while j < size - 3:
+        for k in range(4):
+            four[k] = -a[(j + k) * apart]
+        vt_add_four(columns, four, 1, b + j * columns, columns, out)
+        j += 4
+    while j < size:
+        vt_add_row(columns, -a[j * apart], b + j * columns, out)
+        j += 1
+
+
 cdef void downhill(const double* root, int n, double* b, int columns) noexcept nogil:
     # b (n, columns) <- -(L L^T)^-1 b
-    cdef int i, j, c
+    cdef int i, c
     for i in range(n):
-        for j in range(i):
-            vt_add_row(columns, -root[i * n + j], b + j * columns, b + i * columns)
+        take_rows_of(root + i * n, 1, b, b + i * columns, i, columns)
         for c in range(columns):
             b[i * columns + c] /= root[i * n + i]
     for i in range(n - 1, -1, -1):
-        for j in range(i + 1, n):
-            vt_add_row(columns, -root[j * n + i], b + j * columns, b + i * columns)
+        take_rows_of(root + (i + 1) * n + i, n, b + (i + 1) * columns, b + i * columns, n - 1 - i, columns)
         for c in range(columns):
             b[i * columns + c] /= root[i * n + i]
     for c in range(n * columns):
@@ -298,8 +293,7 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
                 leaning = &costates[i + 1, 0] if leans else c.Vx
                 memset(c.bent, 0, n * n * sizeof(double))
                 for j in range(n):
-                    for r in range(n):
-                        vt_add_row(n, leaning[r], bent_at + (j * n + r) * n, c.bent + j * n)
+                    vt_add_product(1, n, n, leaning, n, 1, bent_at + j * n * n, c.bent + j * n, n, False)
                 make_symmetric(c.bent, n)
                 vt_add_row(n * n, 1.0, c.bent, c.Qxx)
                 product(impulse, c.bent + nv * n, c.pushed, m, nv, n)
