@@ -170,7 +170,7 @@ def test_the_model_of_mujoco_has_our_numbers(seed):
 
 def _loop():
     tree = arm()
-    tree.constrain(vt.Distance("world", "l", 1.1))
+    tree.constrain(vt.PointConstraint("world", "l", (1, 0, 0)))
     return tree
 
 
@@ -373,6 +373,47 @@ def test_loops_of_mujoco_are_soft_and_approach_ours(kind):
     assert ours["constraint_error"] < 1e-12 < 1e-8 < theirs[1]["constraint_error"] < theirs[0]["constraint_error"]
     assert theirs[1]["error"] < 0.5 * theirs[0]["error"] < 0.1
     assert "contacts and constraints are soft" in str(found)
+
+
+X = np.linspace(-2.0, 2.0, 9)
+CAMS = {"cam": 0.1 + 0.3 * X - 0.2 * X**2 + 0.05 * X**3, "lobes": 0.1 * np.sin(3 * X)}
+
+
+def follower(kind):
+    """Two links whose end is tied to a peg by a rod, or by a string as long as a coordinate; or a cam."""
+    tree = vt.Tree(kind)
+    at = tree.world.add(vt.ry("a"), vt.tz(-0.5), vt.body("bob", 1.0, (0.02, 0.02, 0.01)))
+    if kind in CAMS or kind == "wheel":
+        tree.world.add(vt.tx("b"), vt.body("weight", 0.5))
+        wheel = {"positions": (-np.pi, 0.0, np.pi), "profile": (0.1, 0.2, 0.1), "periodic": True}
+        tree.constrain(vt.Cam("b", "a", **wheel) if kind == "wheel" else vt.Cam("b", "a", X, CAMS[kind]))
+        return tree.compile(), ("a",)
+    at.add(vt.ry("b"), vt.tz(-0.5), vt.body("low", 0.5, (0.02, 0.02, 0.01)), vt.frame("hook"))
+    tree.world.add(vt.tx(0.7), vt.frame("peg"))
+    if kind == "string":
+        tree.world.add(vt.tx(2.0), vt.tz("let out"), vt.body("weight", 0.8))
+    tree.constrain(vt.Distance("peg", "hook", "let out" if kind == "string" else 0.9))
+    return tree.compile(), ("a", "b")[: 1 + (kind == "string")]
+
+
+@pytest.mark.parametrize("kind", ["rod", "string", "cam"])
+def test_distances_and_cams_of_mujoco_converge_to_ours(kind):
+    """By tendons and polynomials; of the order of its method, 2 at most, since the stiffness goes with dt^-2."""
+    model, hold = follower(kind)
+    q = vt.satisfy_constraints(model, model.integrate(model.neutral(), np.full(model.nv, 0.4)), hold=hold)
+    engines = ["mujoco:implicitfast", "mujoco:rk4"]
+    found = vt.compare(model, ["linear-time"], q, duration=0.4, dt=[2e-3, 1e-3, 5e-4], engines=engines)
+    assert found.orders["mujoco implicitfast"] == pytest.approx(1, abs=0.05)
+    assert found.orders["mujoco rk4"] == pytest.approx(2, abs=0.05)
+    least = [row for row in found.table if row["label"] == "mujoco rk4"][-1]
+    assert least["error"] < 1e-5 and least["constraint_error"] < 1e-5
+
+
+@pytest.mark.parametrize(("kind", "words"), [("lobes", "is off by 0"), ("wheel", "repeats")])
+def test_profiles_that_are_no_polynomials_are_named(kind, words):
+    model, _ = follower(kind)
+    with pytest.raises(NotImplementedError, match=f'the constraint cam "b" by "a": MuJoCo has poly.* profile {words}'):
+        mujoco_model(model, 1e-3)
 
 
 def test_constraints_that_mujoco_has_not_are_named():

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from vitree.arguments import entries
 from vitree.engines.acting import Acting, Motion, limits_hold
 from vitree.engines.mujoco_contacts import TouchLog, add_contacts, quaternion
-from vitree.engines.mujoco_loops import add_equalities
+from vitree.engines.mujoco_loops import add_equalities, set_lengths
 from vitree.errors import InputError, MissingExtraError
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import BALL, FREE, HELICAL, PRISMATIC
@@ -114,6 +114,7 @@ def mujoco_model(model: Model, dt: float, integrator: str = "implicitfast", time
     own.body_iquat[1:] = [quaternion(R * np.linalg.det(R)) for R in axes]
     own.dof_damping[:] = flat.damping
     mujoco.mj_setConst(own, mujoco.MjData(own))
+    set_lengths(own, model)
     for joint, spring in springs:
         at, before = own.jnt_qposadr[joint], own.jnt_stiffness[joint]
         own.jnt_stiffness[joint] += spring.stiffness
