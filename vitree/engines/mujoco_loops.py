@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +23,18 @@ TRIALS, STILL = 8, 1e-9
 DEGREE, ALIKE = 4, 1e-9
 
 
-def add_equalities(spec: MjSpec, bodies: list[MjsBody], model: Model, dt: float) -> None:
+def site_on(spec: MjSpec, bodies: list[MjsBody], model: Model, frame: str, along: np.ndarray) -> str:
+    """Add a site at a point (3,) [m] of a frame, with its axes; return the name."""
+    number, E, p = model.index.place(frame)
+    body = bodies[number] if number >= 0 else spec.worldbody
+    name = f"site{len(spec.sites)}"
+    body.add_site(name=name, pos=p + E @ along, quat=quaternion(E))
+    return name
+
+
+def add_equalities(
+    spec: MjSpec, bodies: list[MjsBody], site: Callable[[str, np.ndarray], str], model: Model, dt: float
+) -> None:
     """Add an equality for each group of constraints between two frames, and for each coupling, as stiff as dt allows.
 
     Of two frames whose origins coincide along two directions, those of the third are equal anyhow in a planar
@@ -42,13 +54,6 @@ def add_equalities(spec: MjSpec, bodies: list[MjsBody], model: Model, dt: float)
 
     def joint(name: str) -> str:
         return f"joint{entry[model.joint(name).v_slice.start]}"
-
-    def site(frame: str, along: np.ndarray) -> str:
-        number, E, p = model.index.place(frame)
-        body = bodies[number] if number >= 0 else spec.worldbody
-        name = f"site{len(spec.sites)}"
-        body.add_site(name=name, pos=p + E @ along, quat=quaternion(E))
-        return name
 
     def add_joint(one: str, other: str, polynomial: np.ndarray) -> None:
         data = np.zeros(mujoco.mjNEQDATA)
