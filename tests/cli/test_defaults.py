@@ -18,7 +18,8 @@ BEHIND = {"simulate": vt.simulate, "compare": vt.compare, "sweep": vt.sweep, "be
 OWN = {
     "simulate": {"dt": "0.001", "output": Path("run.npz"), "max_halvings": None, "max_impacts": None, "monitor": "",
                  "accuracy": None},
-    "compare": {"repeats": 3, "dt": "0.001", "plot": None, "no_plot": False, "html": None, "table": None},
+    "compare": {"repeats": 3, "dt": "0.001", "plot": None, "no_plot": False, "html": None, "table": None,
+                "ensemble": 1, "work_precision": False, "tolerances": None},
     "sweep": {"dt": "0.001", "seeds": 1, "varied": None, "output": None, "cluster": None},
     "view": {"q0": "neutral", "robot": None, "mp4": None, "fps": None, "size": None},
 }

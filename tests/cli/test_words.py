@@ -57,6 +57,8 @@ WRONG = {
     "--methods": f"compare pendulum {SHORT} --methods rk44",
     "--reference": f"compare pendulum {SHORT} --reference exact",
     "--repeats": f"compare pendulum {SHORT} --repeats 0",
+    "--ensemble": f"compare pendulum {SHORT} --ensemble 0",
+    "--tolerances": f"compare pendulum {SHORT} --work-precision --tolerances 2",
     "--engines": f"compare pendulum {SHORT} --no-plot --engines bullet",
     "--seeds": f"sweep pendulum {SHORT} --seeds 0",
     "--set": f"sweep pendulum {SHORT} --set tolerance",
@@ -118,6 +120,10 @@ MORE = [
     ("--quick", "bench pendulum --quick"),
     ("--csv", "bench scenes --csv --json"),
     ("--html", f"compare pendulum {SHORT} --html page.txt"),
+    ("--ensemble", f"compare pendulum {SHORT} --ensemble 3 --v0 zero"),
+    ("--tolerances", f"compare pendulum {SHORT} --tolerances 1e-4"),
+    ("--tolerances", f"compare pendulum {SHORT} --work-precision --tolerances a"),
+    ("--dt", "compare pendulum -T 0.02 --ensemble 3 --dt auto"),
     ("--record-every", f"compare pendulum {SHORT} --record-every 9"),
     ("--set tolerence=", f"sweep pendulum {SHORT} --set tolerence=1"),
     ("--set alpha=", f"sweep pendulum {SHORT} --set alpha=0.1,0.2"),
@@ -137,6 +143,7 @@ MORE = [
 ]
 #: Switches, and options whose every value does.
 NEVER_WRONG = {
+    "--work-precision",
     "--json", "--progress", "--no-plot", "--peers", "--strict", "--notes", "--each", "--paths", "--browser", "--follow",
     "--paused",
     "--force", "--trust", "--quick", "--csv",

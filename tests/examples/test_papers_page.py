@@ -50,6 +50,15 @@ def test_every_script_named_is_there_and_every_script_is_named():
     assert there == {link.partition("papers/")[2] for _, link in named if "/fig" in link}
 
 
+@pytest.mark.parametrize("heading", COUNTS)
+def test_every_row_names_the_script_or_the_test_that_shows_it(heading):
+    for *_, shown in rows(heading):
+        if shown == "no claim" or "](../examples/" in shown:
+            continue
+        file, name = re.fullmatch(r"test `([\w/]+\.py)(?:::(\w+))?`", shown).groups("")
+        assert f"def {name}" in (ROOT / "tests" / file).read_text()
+
+
 def test_the_readmes_name_every_script():
     for folder in {path.parent for path in PAPERS.glob("*/fig*.py")}:
         text = (folder / "README.md").read_text()

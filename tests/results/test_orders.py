@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from vitree.results.orders import EARLY, FEW, FLOOR, order_of, pair_orders
+from vitree.results.orders import EARLY, FEW, FLOOR, SCATTERED, SURE, order_of, order_of_scattered, pair_orders
 
 STEPS = 0.04 / 2.0 ** np.arange(6)
 
@@ -60,3 +60,39 @@ def test_errors_at_the_floor_have_none():
     assert order_of(STEPS[:2], [2e-13, 3e-13], [True, True], 8).status == FLOOR
     assert order_of(STEPS[:2], [2e-8, 3e-13], [False, True], 8).status == FLOOR
     assert order_of(STEPS[:1], [2e-8], [False], 8).status == EARLY
+
+
+# ---- errors that scatter -----------------------------------------------------------------------------------
+
+
+def scattered(order, n=16, seed=0, dts=STEPS):
+    """Errors of an impact that falls anywhere in a step of a length about each of dts."""
+    rng = np.random.default_rng(seed)
+    return [0.7 * (dt * rng.uniform(0.77, 1.0, n)) ** order * rng.uniform(0.0, 1.0, n) for dt in dts]
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("seed", range(5))
+def test_errors_that_scatter_have_their_order_within_three_standard_errors(order, seed):
+    found = order_of_scattered(STEPS, scattered(order, seed=seed), 0.0)
+    assert found.status == "" and 0 < found.error < SURE
+    assert abs(found.value - order) < 3 * found.error + 0.02
+
+
+def test_a_few_that_scatter_far_have_no_order():
+    rng = np.random.default_rng(0)
+    errors = [dt * 10.0 ** rng.uniform(-6, 0, 16) for dt in STEPS[:3]]
+    assert order_of_scattered(STEPS[:3], errors, 0.0).status == SCATTERED
+
+
+def test_why_errors_that_scatter_have_no_order():
+    errors = scattered(2)
+    assert order_of_scattered(STEPS, errors, 1.0).status == FLOOR
+    assert order_of_scattered(STEPS[:2], errors[:2], 0.0).status == FEW
+    assert order_of_scattered(STEPS[:1], errors[:1], 0.0).status == EARLY
+    assert order_of_scattered(STEPS, errors[::-1], 0.0).status == EARLY  # they grow
+    bent = [np.full(16, error) for error in (1.0, 0.9, 0.6)]
+    assert order_of_scattered(STEPS[:3], bent, 0.0).status == EARLY
+    low = scattered(2)
+    low[:2] = [np.full(16, 1.0)] * 2  # long steps that do not resolve the motion are left out
+    assert order_of_scattered(STEPS, low, 0.0).value == pytest.approx(2, abs=0.3)

@@ -88,6 +88,72 @@ def test_rows_over_steps_in_contact_have_no_reference_and_say_why():
     assert any("torque has a row for each step" in note for note in found.notes)
 
 
+@pytest.mark.slow
+def test_orders_in_contact_are_those_of_many_steps():
+    """Of a rod whose tip lands and slides: 2 if the impact is located in time, else 1."""
+    tree = vt.Tree("rod")
+    tree.world.add(vt.tx("x"), vt.tz("z"), vt.ry("a"), vt.body("rod", 1.0, (0.1,) * 3))
+    tree.contact(vt.Contact("rod", points=[(-0.5, 0, 0), (0.5, 0, 0)]), vt.Ground(friction=0.3))
+    methods = [("linear-time", {"max_impacts": 20}), "linear-time", "rk4"]
+    found = vt.compare(tree.compile(), methods, [0, 0.6, 0.5], duration=0.35, dt=[0.00875, 0.004375, 0.0021875])
+    located, plain, other = found.orders.values()
+    assert located == pytest.approx(2, abs=0.15)
+    assert plain == pytest.approx(1, abs=0.3) and other == pytest.approx(plain, abs=0.01)
+    assert all(0 < row["order_error"] < 0.15 and not row["order_status"] for row in found.table)
+    assert any("over 16 runs about each time step" in note for note in found.notes)
+
+
+def test_the_order_of_the_table_is_fitted_to_the_errors_at_the_end():
+    """A crate that falls flat and slides, whose motion is known: a fit to errors against it."""
+    model, q, v, exact = crate()
+    found = vt.compare(model, ["semi-implicit-euler"], q, v, duration=0.3, dt=[0.01, 0.005, 0.0025])
+    sizes, steps = [], []
+    for n in (30, 60, 120):
+        counts = range(n, n + 10)
+        ends = [vt.simulate(model, q, v, duration=0.3, dt=0.3 / k, method="semi-implicit-euler").q[-1] for k in counts]
+        sizes.append(np.sqrt(np.mean([np.sum((end[:3] - exact(0.3)) ** 2) for end in ends])))
+        steps.append(np.exp(np.mean(np.log(counts))))
+    slope = -np.polyfit(np.log(steps), np.log(sizes), 1)[0]
+    row = found.table[0]
+    assert row["order"] == pytest.approx(slope, abs=0.05 + 2 * row["order_error"]) and abs(slope - 1) < 0.1
+
+
+def crate():
+    """A crate that falls 5 cm, slides and sticks: its model, start, and place at a time (3,) [m]."""
+    tree = vt.Tree("crate")
+    tree.world.add(vt.free("base"), vt.body("crate", 2.0, (0.03, 0.04, 0.05)))
+    corners = [(x, y, -0.1) for x in (-0.2, 0.2) for y in (-0.15, 0.15)]
+    tree.contact(vt.Contact("crate", points=corners), vt.Ground(friction=0.5))
+    model = tree.compile()
+    q = vt.place_on_ground(model, model.neutral())
+    q[2] += 0.05
+    v = model.zero_velocity()
+    v[0] = 1.0
+    down = np.sqrt(0.1 / 9.81)
+    left = 1.0 - 0.5 * 9.81 * down  # the impact of the fall rubs
+    stop = down + left / (0.5 * 9.81)
+
+    def exact(t):
+        slid = min(t, stop) - down
+        return np.array([down + left * slid - 0.25 * 9.81 * slid**2, 0.0, q[2] - 0.05])
+
+    return model, q, v, exact
+
+
+def test_every_number_of_a_crate_that_lands_and_slides_is_that_of_its_closed_form():
+    model, q, v, exact = crate()
+    found = vt.compare(model, ["linear-time", "semi-implicit-euler"], q, v, duration=0.8, dt=[0.005, 0.0025])
+    assert np.abs(found.reference.q[-1, :3] - exact(0.8)).max() < 3 * found.reference_error
+    for row in found.table:
+        run = found.trajectories[row["label"], row["dt"]]
+        late = run.t > 0.11  # landed, in any of these steps
+        apart = np.linalg.norm(run.q[late, :3] - [exact(t) for t in run.t[late]], axis=1).max()
+        assert row["error"] == pytest.approx(apart, rel=0.01)
+        assert row["penetration"] < 1e-12 and row["slip"] < 1e-11 and row["cone_violation"] < 1e-11
+        assert row["energy_gained"] < 1e-11 and row["impulse_error"] < 1e-11
+        assert abs(row["first_touch"] - np.sqrt(0.1 / 9.81)) < row["dt"]
+
+
 # ---- loops -------------------------------------------------------------------------------------------------
 
 

@@ -243,3 +243,43 @@ def test_names_of_robots_are_escaped():
     assert r"a\_b \& $<$i$>$" in found.to_latex()
     text = found.to_html()
     assert "<b>" not in text and "<i>" not in text and "a_b &amp; &lt;i&gt;" in text
+
+
+# ---- at the command line -----------------------------------------------------------------------------------
+
+
+def numbers_of(capsys, line):
+    pytest.importorskip("typer")
+    from vitree.cli import main
+
+    assert main(["compare", *line.split(), "--no-plot", "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_an_ensemble_of_the_command_line_has_the_starts_of_its_seeds(capsys):
+    line = "double_pendulum -m linear-time,rk4 -T 0.2 --dt 0.02,0.01 --q0 random --repeats 1"
+    found = numbers_of(capsys, line + " --seed 3 --ensemble 3")
+    alone = [numbers_of(capsys, f"{line} --seed {seed}") for seed in (3, 4, 5)]
+    assert [row["starts"] for row in found["table"]] == [3] * 4
+    for k, row in enumerate(found["table"]):
+        errors = [each["table"][k]["error"] for each in alone]
+        assert row["error"] == sorted(errors)[1] and row["error_high"] == max(errors)
+
+
+def test_work_and_precision_at_the_command_line_are_those_of_python(capsys):
+    line = "double_pendulum -m rk4,scipy-dop853 -T 0.2 --dt 0.02,0.01 --v0 zero --q0 1,1 --work-precision"
+    found = numbers_of(capsys, line + " --tolerances 1e-4,1e-8")
+    model = vt.load_urdf(vt.find_robot("double_pendulum"))
+    python = vt.work_precision(model, ["rk4", "scipy-dop853"], [1.0, 1.0], duration=0.2, dt=[0.02, 0.01],
+                               tolerance=[1e-4, 1e-8])  # fmt: skip
+    keys = ("method", "tolerance", "error")
+    assert [[row[key] for key in keys if row[key] is not None] for row in found["table"]] == [
+        [row[key] for key in keys if row[key] == row[key]] for row in python.table
+    ]
+
+
+def test_sets_take_no_step_that_is_to_be_chosen():
+    model = vt.load_urdf(vt.find_robot("double_pendulum"))
+    for call in (vt.compare_ensemble, vt.work_precision):
+        with pytest.raises(vt.InputError, match=r'dt="auto" chooses .* give numbers'):
+            call(model, ["rk4"], np.ones((2, 2)), duration=0.1, dt="auto")

@@ -170,7 +170,7 @@ def test_the_model_of_mujoco_has_our_numbers(seed):
 
 def _loop():
     tree = arm()
-    tree.constrain(vt.Distance("world", "l", 1.1))
+    tree.constrain(vt.PointConstraint("world", "l", (1, 0, 0)))
     return tree
 
 
@@ -295,13 +295,70 @@ def test_dry_friction_is_not_simulated():
     assert "dry friction" in str(found) and found.reference.method == "linear-time"
 
 
-def test_limits_that_hold_are_not_simulated():
-    tree = arm()
-    tree.limits = "enforce"
-    tree.frame("l").add(vt.rx("end", lower=-1.0, upper=1.0), vt.body("e", 0.3, (0.02, 0.02, 0.02)))
-    given = {"duration": 0.02, "dt": 1e-2, "reference": False}
-    found = vt.compare(tree.compile(), ["linear-time"], np.zeros(5), engines=BOTH, **given)
-    assert [row["status"] for row in found.table][1:] == ["not simulated"] * 5
+def held(kind, restitution=0.0):
+    """What falls on a limit, or is caught by a rope, off its middle, or turns to a limit; and its start."""
+    tree = vt.Tree(kind, gravity=(0.0, 0.0, -9.81))
+    if kind == "limit":
+        tree.limits = "enforce"
+        tree.world.add(vt.tz("z", lower=0.0, limit_restitution=restitution), vt.body("b", 1.3))
+        return tree, [0.5], [0.0]
+    if kind == "rope":
+        tree.world.add(vt.tx("x"), vt.tz("z"), vt.ry("a"), vt.body("b", 1.0, (0.02, 0.02, 0.02)))
+        points = [("world", (0.0, 0.0, 0.1)), ("b", (0.1, 0.0, 0.05))]
+        tree.constrain(vt.Rope(points, 1.0, restitution=restitution))
+        return tree, [0.2, -0.4, 0.0], [0.5, 0.0, 0.0]
+    tree.world.add(vt.ball("joint"), vt.body("b", 1.0, (0.1, 0.1, 0.1), com=(0.0, 0.2, 0.1)))
+    tree.constrain(vt.BallLimit("joint", angle=0.4, restitution=restitution))
+    return tree, [0.0, 0.0, 0.0, 1.0], [0.0, 0.0, 0.5]
+
+
+def beyond(kind, model, run):
+    """How far a run is beyond its limit [m or rad]."""
+    if kind == "limit":
+        return -run.q[:, 0].min()
+    if kind == "ball":
+        return 2.0 * np.arcsin(np.linalg.norm(run.q[:, :3], axis=1)).max() - 0.4
+    ends = [model.frame_pose("b", q) @ [0.1, 0.0, 0.05, 1.0] for q in run.q]
+    return max(np.linalg.norm(end[:3] - [0.0, 0.0, 0.1]) for end in ends) - 1.0
+
+
+@pytest.mark.parametrize("kind", ["limit", "rope", "ball"])
+def test_limits_and_ropes_of_mujoco_are_soft_and_yield_less_at_shorter_steps(kind):
+    tree, q, v = held(kind)
+    model = tree.compile()
+    found = vt.compare(model, ["linear-time"], q, v, duration=0.6, dt=[4e-3, 1e-3], engines=["mujoco:implicitfast"])
+    assert all(row["status"] == "ok" for row in found.table), found
+    ours, theirs = ([beyond(kind, model, found.trajectories[label, dt]) for dt in (4e-3, 1e-3)]
+                    for label in ("linear-time", "mujoco implicitfast"))  # fmt: skip
+    assert max(ours) < 1e-9 and min(ours) > -2e-2  # it has come to its limit
+    assert 1e-7 < theirs[1] < 0.5 * theirs[0] < 0.05
+
+
+def test_a_limit_of_mujoco_gives_back_a_share_of_the_speed():
+    """By a damped spring whose half oscillation takes ten steps: near the share, and not exactly, at any step."""
+    tree, q, v = held("limit", 0.6)
+    found = vt.compare(tree.compile(), ["linear-time"], q, v, duration=0.7, dt=5e-4, engines=["mujoco:implicitfast"])
+    tops = [run.q[run.t > 0.32, 0].max() for run in found.trajectories.values()]
+    assert tops[0] == pytest.approx(0.5 * 0.6**2, rel=0.01)
+    assert np.sqrt(tops[1] / 0.5) == pytest.approx(0.6, rel=0.12)
+
+
+def test_limits_that_mujoco_has_not_are_named():
+    def refused(tree):
+        found = vt.compare(tree.compile(), ["linear-time"], duration=0.02, dt=1e-2, reference=False, engines=BOTH,
+                           q0=q, v0=v)  # fmt: skip
+        assert {row["status"] for row in found.table[1:]} == {"not simulated"}
+        return found.table[1]["reason"]
+
+    tree, q, v = held("limit")
+    tree.velocity_limits = "enforce"
+    assert refused(tree) == "velocity limits that are enforced"
+    tree, q, v = held("ball")
+    tree.constrain(vt.BallLimit("joint", swing=1.0))
+    assert refused(tree) == 'the limit of ball joint "joint", of swing or twist'
+    tree, q, v = held("rope")
+    tree.constrain(vt.Rope(["world", "b"], 2.0, stiffness=1e3))
+    assert refused(tree) == 'the rope "world" - "b", which is elastic or runs around pulleys'
 
 
 def test_a_state_that_blows_up_is_a_failed_row():
@@ -373,6 +430,47 @@ def test_loops_of_mujoco_are_soft_and_approach_ours(kind):
     assert ours["constraint_error"] < 1e-12 < 1e-8 < theirs[1]["constraint_error"] < theirs[0]["constraint_error"]
     assert theirs[1]["error"] < 0.5 * theirs[0]["error"] < 0.1
     assert "contacts and constraints are soft" in str(found)
+
+
+X = np.linspace(-2.0, 2.0, 9)
+CAMS = {"cam": 0.1 + 0.3 * X - 0.2 * X**2 + 0.05 * X**3, "lobes": 0.1 * np.sin(3 * X)}
+
+
+def follower(kind):
+    """Two links whose end is tied to a peg by a rod, or by a string as long as a coordinate; or a cam."""
+    tree = vt.Tree(kind)
+    at = tree.world.add(vt.ry("a"), vt.tz(-0.5), vt.body("bob", 1.0, (0.02, 0.02, 0.01)))
+    if kind in CAMS or kind == "wheel":
+        tree.world.add(vt.tx("b"), vt.body("weight", 0.5))
+        wheel = {"positions": (-np.pi, 0.0, np.pi), "profile": (0.1, 0.2, 0.1), "periodic": True}
+        tree.constrain(vt.Cam("b", "a", **wheel) if kind == "wheel" else vt.Cam("b", "a", X, CAMS[kind]))
+        return tree.compile(), ("a",)
+    at.add(vt.ry("b"), vt.tz(-0.5), vt.body("low", 0.5, (0.02, 0.02, 0.01)), vt.frame("hook"))
+    tree.world.add(vt.tx(0.7), vt.frame("peg"))
+    if kind == "string":
+        tree.world.add(vt.tx(2.0), vt.tz("let out"), vt.body("weight", 0.8))
+    tree.constrain(vt.Distance("peg", "hook", "let out" if kind == "string" else 0.9))
+    return tree.compile(), ("a", "b")[: 1 + (kind == "string")]
+
+
+@pytest.mark.parametrize("kind", ["rod", "string", "cam"])
+def test_distances_and_cams_of_mujoco_converge_to_ours(kind):
+    """By tendons and polynomials; of the order of its method, 2 at most, since the stiffness goes with dt^-2."""
+    model, hold = follower(kind)
+    q = vt.satisfy_constraints(model, model.integrate(model.neutral(), np.full(model.nv, 0.4)), hold=hold)
+    engines = ["mujoco:implicitfast", "mujoco:rk4"]
+    found = vt.compare(model, ["linear-time"], q, duration=0.4, dt=[2e-3, 1e-3, 5e-4], engines=engines)
+    assert found.orders["mujoco implicitfast"] == pytest.approx(1, abs=0.05)
+    assert found.orders["mujoco rk4"] == pytest.approx(2, abs=0.05)
+    least = [row for row in found.table if row["label"] == "mujoco rk4"][-1]
+    assert least["error"] < 1e-5 and least["constraint_error"] < 1e-5
+
+
+@pytest.mark.parametrize(("kind", "words"), [("lobes", "is off by 0"), ("wheel", "repeats")])
+def test_profiles_that_are_no_polynomials_are_named(kind, words):
+    model, _ = follower(kind)
+    with pytest.raises(NotImplementedError, match=f'the constraint cam "b" by "a": MuJoCo has poly.* profile {words}'):
+        mujoco_model(model, 1e-3)
 
 
 def test_constraints_that_mujoco_has_not_are_named():

@@ -233,6 +233,22 @@ def test_a_universal_joint_closes_a_loop():
     assert abs(Ra[:, 0] @ Rb[:, 2]) < 1e-9 and np.abs(Ra - Rb).max() > 0.01
 
 
+@pytest.mark.parametrize("lead", [0.05, -0.02, 0.0])
+def test_a_screw_closes_a_loop(lead):
+    """A spindle that turns in the world, and a nut on a rail: its way is the lead for each turn, over several turns."""
+    found = vt.load_sdf(sdf(model(
+        link("spindle", "0.1 0 0 0 0 0"), link("nut", "0.1 0.15 0.2 0 0 0"), joint("turn", "world", "spindle", xyz="0 0.6 0.8"),
+        joint("rail", "world", "nut", "prismatic", "0 0.6 0.8"),
+        joint("thread", "spindle", "nut", "screw", "0 0.6 0.8", f"<screw_thread_pitch>{lead}</screw_thread_pitch>"),
+    )))  # fmt: skip
+    assert found.joint_names == ("turn", "rail") and len(found.constraints) == 1
+    q = found.start
+    run = vt.simulate(found, q, found.project_velocity(q, [30.0, 0.0]), duration=1.0, dt=1e-3)
+    turns = (run.q[:, 0] - q[0]) / (2 * np.pi)
+    assert np.abs(run.q[:, 1] - q[1] + lead * turns).max() < 1e-9  # the spindle turns, and not the nut
+    assert abs(turns[-1]) > 2
+
+
 def test_a_cycle_of_joints_is_a_loop_of_what_floats():
     found = vt.load_sdf(sdf(model(link("a"), link("b"), joint("x", "a", "b"), joint("y", "b", "a"))), gravity=G)
     assert found.joint_names == ("root_joint", "x") and not found.constraints  # both joints are the same hinge
@@ -511,7 +527,8 @@ WRONG = {
     "nothing-moves": sdf(model(link("b"), more="<static>true</static>")),
     "contact-mesh": sdf(model(link("b", more=shape("<mesh><uri>a.stl</uri></mesh>")))),
     "pose-format": sdf(model(link("b").replace("<pose>", '<pose rotation_format="wxyz">', 1))),
-    "sdf-loop": sdf(model(link("a"), joint("x", "world", "a"), joint("y", "world", "a", "screw"))),
+    "sdf-loop": sdf(model(link("a"), joint("x", "world", "a"), joint("y", "world", "a", "revolute2", "1 0 0",
+                                                                               "<axis2><xyz>0 0 1</xyz></axis2>"))),
     "name-reserved": sdf(model(link("world"), link("b"))),
 }  # fmt: skip
 

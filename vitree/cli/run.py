@@ -15,7 +15,7 @@ from vitree.arguments import Keywords
 from vitree.cli.base import Force, Json, Notes, option
 from vitree.cli.console import Bar, check_writable, counted, first_statement, out, print_json, say, warn, wrote
 from vitree.cli.names import METHOD_NAMES, methods, runs
-from vitree.cli.options import Imports, Method, Robot, Run, Start, Things, import_all, methods_of
+from vitree.cli.options import Imports, Method, Robot, Run, Start, Things, import_all, methods_of, numbers
 from vitree.cli.standing import Stand
 from vitree.cli.words import blaming, in_options
 from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
@@ -192,6 +192,25 @@ def compare(
     repeats: Annotated[
         int, option("--repeats", text="Number of timed runs per row; the shortest time, in us, is reported.")
     ] = 3,
+    ensemble: Annotated[
+        int,
+        option(
+            "--ensemble",
+            text="Number of starts: random ones, from --seed and the seeds after it. With 2 or more the table and the "
+            "plot have medians and bands.",
+        ),
+    ] = 1,
+    work_precision: Annotated[
+        bool, option("--work-precision", text="Compare error and computing time, over --dt and --tolerances.")
+    ] = False,
+    tolerances: Annotated[
+        Optional[str],  # noqa: UP045
+        option(
+            "--tolerances",
+            text="With --work-precision: tolerances of SciPy's methods, separated by commas; with a single --dt of all "
+            "methods that have one.",
+        ),
+    ] = None,
     engines: Annotated[
         Optional[str],  # noqa: UP045
         option(
@@ -224,8 +243,13 @@ def compare(
     """Compare methods from one initial state, in a table and a plot."""
     from vitree.plot import check_format
     from vitree.run.compare import Comparison, compare
+    from vitree.run.compare_sets import EnsembleComparison, WorkPrecision, compare_ensemble
+    from vitree.run.compare_sets import work_precision as compare_work
 
     steps = [step_of(part) for part in dt.split(",")]
+    if (ensemble > 1 or work_precision) and "auto" in steps:
+        raise InputError("--dt auto chooses a step for each start; with --ensemble and --work-precision give numbers")
+    levels = _levels(tolerances, work_precision)
     import_all(imports)
     system = run.system(robot)
     picture = None if no_plot else _picture(plot, robot.robot, force)
@@ -234,31 +258,30 @@ def compare(
         check_format("page.svg")  # it has a plot
     if table is not None:
         check_writable("--table", table, *TABLES, force=force)
-    result: Comparison | None
+    result: Comparison | EnsembleComparison | WorkPrecision | None
     interrupted = False
+    given: Keywords = {
+        "duration": run.duration, "dt": steps, "reference": False if reference == "none" else reference,
+        "control": Control(inputs=run.driven()), "record_every": run.record_every, "repeats": repeats,
+        "engines": [part for part in (part.strip() for part in (engines or "").split(",")) if part],
+    }  # fmt: skip
+    chosen, (q, v) = jobs_of(methods, system, run), _starts(start, system, robot.ground, ensemble)
     with Bar(run.progress) as bar:
         try:
-            result = compare(
-                system,
-                jobs_of(methods, system, run),
-                *start.of(system, robot.ground),
-                duration=run.duration,
-                dt=steps,
-                accuracy=accuracy,
-                reference=False if reference == "none" else reference,
-                control=Control(inputs=run.driven()),
-                record_every=run.record_every,
-                repeats=repeats,
-                engines=[part for part in (part.strip() for part in (engines or "").split(",")) if part],
-                progress=bar,
-            )
+            if work_precision:
+                result = compare_work(system, chosen, q, v, tolerance=levels, progress=bar, **given)
+            elif ensemble > 1:
+                result = compare_ensemble(system, chosen, q, v, progress=bar, **given)
+            else:
+                result = compare(system, chosen, q, v, accuracy=accuracy, progress=bar, **given)
         except KeyboardInterrupt as interrupt:
             result, interrupted = getattr(interrupt, "comparison", None), True
+            result = None if work_precision or ensemble > 1 else result  # that of one start
     if result is not None and not result.table:
         result = None
     if result is not None:
         out(result.to_json() if as_json else replace(result, notes=_notes(result.notes, notes)))
-        if picture is not None and result.series:
+        if picture is not None and (not isinstance(result, Comparison) or result.series):
             text = wrote(picture)
             result.plot(picture)
             say(text)
@@ -271,6 +294,30 @@ def compare(
         shown = "; the rows that were finished are shown" if result is not None else " before anything was finished"
         say(f"interrupted{shown}")
         raise typer.Exit(130)
+
+
+def _levels(text: str | None, used: bool) -> list[float] | None:
+    """Return the numbers of ``--tolerances``."""
+    if text is None:
+        return None
+    found = numbers("--tolerances", text)
+    if not used:
+        raise InputError("--tolerances is of --work-precision; give that, too, or --option tolerance= for all methods")
+    if not all(0 < x < 1 for x in found) or len(set(found)) < len(found):
+        raise InputError(f'--tolerances "{text}" must be numbers between 0 and 1 that differ')
+    return found
+
+
+def _starts(start: Start, system: System, on_ground: bool | None, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return q and v of the start, or of several, one in a row."""
+    if count < 1:
+        raise InputError(f"--ensemble {count} must be 1 or more")
+    if count == 1:
+        return start.of(system, on_ground)
+    if "random" not in (start.q0, start.v0):
+        raise InputError("--ensemble draws starts, and --q0 and --v0 are not random; give --v0 random, or --q0 random")
+    rows = [replace(start, seed=start.seed + k).of(system, on_ground) for k in range(count)]
+    return np.array([q for q, _ in rows]), np.array([v for _, v in rows])
 
 
 def _notes(texts: Iterable[str], whole: bool) -> tuple[str, ...]:

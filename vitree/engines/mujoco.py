@@ -7,15 +7,17 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.arguments import entries
-from vitree.engines.acting import Acting, Motion, limits_hold
+from vitree.engines.acting import Acting, Motion
 from vitree.engines.mujoco_contacts import TouchLog, add_contacts, quaternion
-from vitree.engines.mujoco_loops import add_equalities
+from vitree.engines.mujoco_limits import add_limits
+from vitree.engines.mujoco_loops import add_equalities, set_lengths, site_on
 from vitree.errors import InputError, MissingExtraError
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import BALL, FREE, HELICAL, PRISMATIC
@@ -24,7 +26,7 @@ from vitree.model.model import Model
 from vitree.spatial.rotations import rotate
 
 if TYPE_CHECKING:
-    from mujoco import MjData, MjModel, MjsBody
+    from mujoco import MjData, MjModel, MjsBody, MjsJoint
 
 #: Where a state has blown up [m/s or rad/s].
 LOST = 1e6
@@ -45,7 +47,7 @@ def require() -> None:
 
 
 def mujoco_model(model: Model, dt: float, integrator: str = "implicitfast", timeconst: float | None = None) -> MjModel:
-    """Return the MjModel of a mechanism, with its contacts, constraints, joint springs and drives.
+    """Return the MjModel of a mechanism, with its contacts, limits, ropes, constraints, joint springs and drives.
 
     Each drive is an actuator, in the order of ``model.drives``, whose control is kp target + kd rate [N or N m]. Raises
     a NotImplementedError if MuJoCo has nothing like a part of it. The pairs that touch are those of vitree.
@@ -63,6 +65,7 @@ def mujoco_model(model: Model, dt: float, integrator: str = "implicitfast", time
 
     flat, spec = model.flat, mujoco.MjSpec()
     bodies: list[MjsBody] = []
+    joints: dict[int, MjsJoint] = {}
     index = model.index
     for i, kind in enumerate(flat.kind.tolist()):
         parent = spec.worldbody if flat.parent[i] < 0 else bodies[flat.parent[i]]
@@ -81,6 +84,7 @@ def mujoco_model(model: Model, dt: float, integrator: str = "implicitfast", time
             kinds = {BALL: types.mjJNT_BALL, PRISMATIC: types.mjJNT_SLIDE}
             joint = body.add_joint(name=f"joint{i}", type=kinds.get(kind, types.mjJNT_HINGE), axis=(0, 0, 1))
             joint.armature = flat.armature[v]
+            joints[int(v)] = joint
         bodies.append(body)
     springs: list[tuple[int, JointSpring]] = []
     of_entry = {int(index.iv[i]): i for i in range(len(bodies))}
@@ -101,7 +105,9 @@ def mujoco_model(model: Model, dt: float, integrator: str = "implicitfast", time
     if model.has_rolling_or_dry_friction:
         raise NotImplementedError("wheels that roll, and dry friction")
     add_contacts(spec, bodies, model, dt, timeconst)
-    add_equalities(spec, bodies, model, dt)
+    site = partial(site_on, spec, bodies, model)
+    add_equalities(spec, bodies, site, model, dt)
+    add_limits(spec, joints, site, model, dt, timeconst)
     try:
         own = spec.compile()
     except ValueError as error:
@@ -114,6 +120,7 @@ def mujoco_model(model: Model, dt: float, integrator: str = "implicitfast", time
     own.body_iquat[1:] = [quaternion(R * np.linalg.det(R)) for R in axes]
     own.dof_damping[:] = flat.damping
     mujoco.mj_setConst(own, mujoco.MjData(own))
+    set_lengths(own, model)
     for joint, spring in springs:
         at, before = own.jnt_qposadr[joint], own.jnt_stiffness[joint]
         own.jnt_stiffness[joint] += spring.stiffness
@@ -239,8 +246,8 @@ def run(model: Model, method: str, q: np.ndarray, v: np.ndarray, dt: float, step
     """
     import mujoco
 
-    if limits_hold(model):
-        raise NotImplementedError("limits and ropes that hold exactly")
+    if model.velocity_limits == "enforce":
+        raise NotImplementedError("velocity limits that are enforced")
     theirs, way = mujoco_model(model, dt, method), States(model)
     data = mujoco.MjData(theirs)
     data.qpos[:], data.qvel[:] = way.to_mujoco(q, v)

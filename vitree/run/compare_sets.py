@@ -91,6 +91,7 @@ def compare_ensemble(
         If there are no rows, or their numbers differ; others as of :func:`compare`.
     """
     require_system(model)
+    dt = _numbers(dt, duration)
     starts = _starts(model, q0, v0)
     if len(starts) < 2:
         raise InputError(
@@ -117,6 +118,14 @@ def compare_ensemble(
                                     "v0": None if v0 is None else plain(np.array([v for _, v in starts]))}  # fmt: skip
     return EnsembleComparison(model_name=model.name, table=[summed_up(each) for each in rows.values()],
                               comparisons=found, notes=tuple(notes), settings=settings)  # fmt: skip
+
+
+def _numbers(dt: object, duration: float) -> list[float]:
+    """Return time steps [s], of which none is to be chosen: each start would have its own."""
+    steps, auto = time_steps(dt, duration, 1)
+    if auto:
+        raise InputError("dt", dt, "chooses a time step for each start, in compare() alone; give numbers")
+    return steps
 
 
 def _starts(model: System, q0: ArrayLike, v0: ArrayLike | None) -> list[tuple[np.ndarray, np.ndarray | None]]:
@@ -213,7 +222,7 @@ def work_precision(
     robots = {models.name: models} if isinstance(models, System) else mapping(models, "models", _MODELS)
     if not robots:
         raise InputError("models", models, "is empty; give at least one model")
-    steps, _ = time_steps(dt, duration, 1)
+    steps = _numbers(dt, duration)
     levels = [] if tolerance is None else np.atleast_1d(as_numbers(tolerance)).tolist()
     if not all(0 < x < 1 for x in levels) or len(set(levels)) < len(levels):
         raise InputError("tolerance", tolerance, "must be numbers between 0 and 1 that differ")

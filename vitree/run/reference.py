@@ -202,7 +202,8 @@ class Runner:
         if self.progress is not None:
             report = lambda done, total: self.progress(done, total, text)  # noqa: E731
         if "engine" in options:
-            given = self.shared.but(q0=options.get("q0", self.q0))
+            every = options.get("record_every", self.shared.record_every)
+            given = self.shared.but(q0=options.get("q0", self.q0), record_every=every)
             return run_engine(options["engine"], options["method"], self.model, given, dt, method, report)
         return simulate(self.model, self.shared.but(method=method, dt=dt, progress=report, **options))
 

@@ -12,6 +12,7 @@ from vitree.errors import ModelError
 from vitree.mechanism.constraints import AxisConstraint, Constraint, gear, joint_constraints
 from vitree.mechanism.loads import Gravity, JointSpring
 from vitree.model.closures import independent_constraints
+from vitree.model.helical import HelicalConstraint
 from vitree.model.model import Model
 from vitree.sdf.document import WORLD
 from vitree.sdf.frames import inverse
@@ -30,7 +31,7 @@ from vitree.urdf.xml import Source
 
 #: The kind of the constraints of a joint that closes a loop, by the type of the joint.
 CLOSED_BY = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic", "ball": "spherical",
-             "fixed": "fixed", "universal": "spherical", "weld": "fixed"}  # fmt: skip
+             "fixed": "fixed", "universal": "spherical", "weld": "fixed", "screw": "cylindrical"}  # fmt: skip
 #: How far a transform may be from none [-, m].
 NOTHING = 1e-15
 
@@ -191,14 +192,18 @@ class Builder:
 
     def close_loops(self) -> None:
         """Add the constraints of joints that close loops, without those that the mechanism implies."""
-        rows: list[tuple[str, Constraint]] = []
+        rows: list[tuple[str, Constraint | HelicalConstraint]] = []
         for name in self.layout.closing:
             joint = self.joints[name]
             if joint.type not in CLOSED_BY:
                 raise self.file.fail("sdf-loop", f'the joint "{name}" is a {joint.type} and closes a loop', joint)
             a, b = self._end(joint, "parent"), self._end(joint, "child")
             axis = joint.axes[0].direction if joint.axes else (0.0, 0.0, 1.0)
-            rows += [(name, row) for row in joint_constraints(CLOSED_BY[joint.type], a, b, axis)]
+            turns_alone = joint.type == "screw" and not joint.pitch
+            kind = "revolute" if turns_alone else CLOSED_BY[joint.type]
+            rows += [(name, row) for row in joint_constraints(kind, a, b, axis)]
+            if kind == "cylindrical":
+                rows.append((name, HelicalConstraint(a, b, joint.pitch, axis)))
             if joint.type == "universal":
                 one, two = (each.direction for each in joint.axes)
                 cosine = float(np.dot(one, two))
