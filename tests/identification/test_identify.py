@@ -353,7 +353,7 @@ def test_a_trajectory_is_a_run_and_threads_do_not_matter():
     ({"noise": (0.1, -1.0)}, vt.InputError, "noise"),
     ({"confidence": 95}, vt.InputError, "confidence"),
     ({"clusters": "rows"}, vt.InputError, 'clusters="rows" is not known; choose from "records", "windows", "runs"'),
-    ({"clusters": ["runs"]}, vt.InputError, "clusters=.* is not known"),
+    ({"clusters": ["runs"]}, vt.InputError, "clusters.* is not known"),
     ({"clusters": "runs"}, vt.InputError, 'has 1 of these, .* more runs, or clusters="windows"'),
     ({"clusters": "windows", "window": 0.5}, vt.InputError, "has 1 of these, .* shorter window"),
     *(({"evaluations": x}, vt.InputError, "evaluations=.* whole number") for x in (0, -3, 2.5, None, "many", True)),

@@ -105,9 +105,9 @@ def identify(
         Share of the intervals.
     clusters : {"records", "windows", "runs"}
         What errors are independent between. Noise of instruments is independent from record to record. Errors of the
-        model, such as friction that depends on the load, are correlated over a window, and those that differ from run to
-        run, such as the zeros of encoders, over a run: standard errors and intervals are then those of the jackknife,
-        from how the values move where one window or run is left out, at least three of these.
+        model, such as friction that depends on the load, are correlated over a window, and those that differ from run
+        to run, such as the zeros of encoders, over a run: standard errors and intervals are then those of the
+        jackknife, from how the values move where one window or run is left out, at least three of these.
     tolerance : float [-]
         The search ends when a correction changes the sum of squares by a smaller share. Where joints stick, it ends
         when twelve trials together change it by less than 0.1 %.
@@ -149,7 +149,8 @@ def identify(
     if not isinstance(plain_scalar(fit_starts), bool):
         raise InputError("fit_starts", fit_starts, "must be True or False")
     if type(clusters) is not str or clusters not in CLUSTERS:
-        raise InputError("clusters", clusters, 'is not known; choose from "records", "windows", "runs"', choices=CLUSTERS)
+        names = ", ".join(f'"{name}"' for name in CLUSTERS)
+        raise InputError("clusters", clusters, f"is not known; choose from {names}", choices=CLUSTERS)
     if not (most := whole(evaluations) or 0) >= 1:
         raise InputError("evaluations", evaluations, "must be a whole number of sets of values, at least 1")
     for name in sorted(OF_ROLLOUTS.intersection(options)):
@@ -323,8 +324,8 @@ def _clusters(fit: Fit, clusters: str) -> np.ndarray:
 def _left_out(fit: Fit, best: Point, half: np.ndarray, clusters: str) -> tuple[np.ndarray, np.ndarray]:
     """Return how the values (p, n) move where each of n clusters of records is left out, times sqrt((n - 1)/n).
 
-    Beside it are the directions (p, m) that one cluster alone tells. In coordinates u, z = half u, the normal matrix of all
-    clusters is the unit matrix.
+    Beside it are the directions (p, m) that one cluster alone tells. In coordinates u, z = half u, the normal matrix of
+    all clusters is the unit matrix.
     """
     of = _clusters(fit, clusters)
     count = int(of.max()) + 1
