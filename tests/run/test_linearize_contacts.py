@@ -255,3 +255,24 @@ def test_stacks(upper, v, size, within, method):
     model, q = stacked(upper, vt.Box((0.5, 0.5, 0.2)), (0.02, 0.01))
     one, other, _ = compared(model, q, np.array(v), 2e-3, method, 2, size)
     np.testing.assert_allclose(one, other, rtol=0, atol=within * np.abs(other).max())
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+@pytest.mark.parametrize(("radii", "v"), [
+    ((0.0, 0.0, 0.0), [1.0, 0.3, 0, 0, 0, 2.0]), ((0.03, 0.01, 0.02), [1.0, 0.3, 0, 0, 0, 2.0]),
+    ((0.03, 0.01, 0.02), [0, 0, 0, 0, 0, 0]), ((0.03, 0.01, 0.02), [0.3, 0, 0, 0, 1.0, 0]),
+])  # fmt: skip
+def test_patches_of_spheres_on_a_slope(radii, v, method):
+    """Three small spheres of different radii share their friction as a patch, and tip, slide and turn."""
+    tree = vt.Tree("stool")
+    tree.world.add(vt.free("base"), vt.body("stool", 1.0, (0.02, 0.03, 0.02), com=(0.02, 0, 0.1)))
+    feet = ((0.2, 0.0), (-0.1, 0.15), (-0.1, -0.12))
+    for (x, y), radius in zip(feet, radii, strict=True):
+        tree.contact(vt.Contact("stool", points=[(x, y, radius)], radius=radius))
+    tree.contact(vt.Ground(friction=0.4, normal=(0.1, 0.05, 1.0)))
+    model = tree.compile()
+    q = vt.place_on_ground(model, model.neutral())
+    for k in (2, 4):
+        found, expected, run = compared(model, q, np.array(v), 0.01, method, k, 1e-5)
+        assert (run.contacts.record == k + 1).any()
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())

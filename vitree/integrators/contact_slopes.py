@@ -111,6 +111,12 @@ class Held:
     leads: tuple[tuple[int, slice, np.ndarray], ...] = ()
     slips: Mapping[int, np.ndarray] = field(default_factory=dict)
 
+    @property
+    def at(self) -> slice | np.ndarray:
+        """The numbers of the steps as an index, which gives views of arrays where the steps follow each other."""
+        first, last = int(self.steps[0]), int(self.steps[-1])
+        return slice(first, last + 1) if last - first == len(self.steps) - 1 else self.steps
+
     def by_before(self, row: int, before: tuple[Held, int] | None) -> np.ndarray | None:
         """Return the derivatives (n, 2 nv) of a step's equations by d0 and d1 through slips of the step before.
 
@@ -309,18 +315,21 @@ def _slide(rows: slice, normal: int, whole: tuple[np.ndarray, np.ndarray], bound
     return found
 
 
-def solve_held(moved: np.ndarray, h: float, held: Held, d2: np.ndarray, free: np.ndarray,
+def solve_held(moved: np.ndarray, h: float, held: Held, d2: np.ndarray | None, free: np.ndarray | slice,
                more: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """Return d2 (s, free, columns) and dlam (s, n, columns) of inner d2 = right + push^T dlam and equations ``held``.
 
     ``moved`` (s, free, columns) is inner^-1 right, with the columns of d1 first and then those of dp1, of which right
-    is the identity; ``d2`` (s, nv, columns) has what the other coordinates do. Where more contacts push than a body
+    is the identity; ``d2`` (s, nv, columns) has what the other coordinates do, if there are any. Where more contacts push than a body
     needs, impulses are one of many ways to push it; if some of these slide, the motion depends on which. The third
     array is d2 (s, free, k) where the equations are displaced by ``more`` (s, n, k) alone.
     """
     nv, columns = held.push.shape[2], moved.shape[2]
-    pushed = moved[:, :, nv + free] @ held.push[:, :, free].swapaxes(1, 2)
-    lack = held.by_end[:, :, free] @ moved + held.by_end @ d2
+    by_momenta = moved[:, :, nv : 2 * nv]
+    pushed = by_momenta[:, :, free] @ held.push[:, :, free].swapaxes(1, 2)
+    lack = held.by_end[:, :, free] @ moved
+    if d2 is not None:
+        lack += held.by_end @ d2
     lack[:, :, :nv] += held.by_start
     lack = np.concatenate([lack, more], axis=2)
     S = held.by_end[:, :, free] @ pushed + held.by_impulse

@@ -25,8 +25,8 @@ core = scalar()
 #: Loads whose force depends on velocities. It is part of the midpoint method's equations; the linear-time method
 #: predicts it from past steps.
 MOVING = (Damper, Force)
-#: What the core returns for K: K, A, or K with its second block factored.
-BLOCKS, MAPPED, FACTORED = 0, 1, 2
+#: What the core returns for K: K, A, K with its second block factored, or K and A.
+BLOCKS, MAPPED, FACTORED, BOTH = 0, 1, 2, 3
 #: Share of the momentum by which a step's end may differ from what the forces that are known lead to; with contacts,
 #: which are solved for less closely.
 UNEXPLAINED, UNEXPLAINED_BY_CONTACT = 1e-6, 1e-5
@@ -143,22 +143,19 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
         first: list[Held] = []
         if before is not None and any(held.leads and 0 in held.steps for held in helds):
             first = held_by(integrator.stepper, model, integrator.dt, before[0][None], before[1][None], [before[2]])
-        mapped = None
-        if not _coupled(integrator):
-            # d2 by d1 and by dp1 along the trees; K[0] has less by the contacts
-            pushed = p.copy()
+        mapped = found.mapped
+        if mapped is not None:
+            # K[0] has less by the contacts
             for held in helds:
-                pushed[held.steps] += held.kick
-            mapped = _compiled(integrator, q, q2, pushed, u, MAPPED).K.reshape(n, 2 * nv, 2 * nv)[:, :nv]
-            for held in helds:
-                mapped[held.steps, :, :nv] += mapped[held.steps][:, :, nv:] @ held.turn
+                by_start, by_momenta = mapped[held.at, :, :nv], mapped[held.at, :, nv:]
+                mapped[held.at, :, :nv] = by_start + by_momenta @ held.turn
         A, multipliers, prescribed, memory = _map(model, integrator.dt, found.K, q, q2, helds, first, mapped,
                                                  -1 if anchored is None else anchored.first)  # fmt: skip
-        return Slopes(A, *found[1:], multipliers, prescribed, _light(found.K), memory)
+        return Slopes(A, *found[1:6], multipliers, prescribed, _light(found.K), memory)
     found = _compiled(integrator, q, q2, p, u, MAPPED)
     A = found.K.reshape(n, 2 * nv, 2 * nv)
     light = np.abs(np.diagonal(A[:, :nv, nv:], axis1=1, axis2=2))
-    return Slopes(A, *found[1:], np.zeros((n, 0, 2 * nv)), np.zeros((n, 2 * nv, 0)), light)
+    return Slopes(A, *found[1:6], np.zeros((n, 0, 2 * nv)), np.zeros((n, 2 * nv, 0)), light)
 
 
 def _light(K: np.ndarray) -> np.ndarray:
@@ -171,7 +168,8 @@ def _light(K: np.ndarray) -> np.ndarray:
 class NodeSlopes(NamedTuple):
     """Derivatives of the momenta at both nodes of steps: dp1 = K[0] d1 + K[1] d2, dp2 = K[2] d1 + K[3] d2.
 
-    K is (n, 4, nv, nv). The others are those of :class:`Slopes`.
+    K is (n, 4, nv, nv). ``mapped`` (n, nv, 2 nv) is d2 by (d1, dp1), which K makes along the trees, before contacts and
+    constraints; None where it was not made. The others are those of :class:`Slopes`.
     """
 
     K: np.ndarray
@@ -180,6 +178,7 @@ class NodeSlopes(NamedTuple):
     ends: np.ndarray
     by_inputs: np.ndarray
     diagonal: bool
+    mapped: np.ndarray | None = None
 
 
 def node_slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: np.ndarray, u: np.ndarray,
@@ -193,8 +192,10 @@ def node_slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray
     model: Model = integrator.model
     times = np.zeros(len(q)) if t is None else t
 
+    form = BOTH if helds and not _coupled(integrator) else BLOCKS
+
     def at(p: np.ndarray) -> NodeSlopes:
-        found = _compiled(integrator, q, q2, p, u, BLOCKS)
+        found = _compiled(integrator, q, q2, p, u, form)
         if _loaded(model):
             _add_loads(integrator, q, q2, u, times, found)
         return found
@@ -203,9 +204,9 @@ def node_slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray
         given, p = p, p.copy()
         p2 = None if p2 is None else p2.copy()
         for held in helds:
-            p[held.steps] += held.kick
+            p[held.at] += held.kick
             if p2 is not None:
-                p2[held.steps] -= held.late
+                p2[held.at] -= held.late
     found = at(p)
     if model.constraints and p2 is not None:
         rows, lam = model._constraint_rows(q)[1].swapaxes(1, 2), known
@@ -224,10 +225,10 @@ def node_slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray
     if helds:
         found.ends[0] -= p - given
         for held in helds:
-            found.K[held.steps, 0] -= held.turn
-            found.ends[1][held.steps] += held.late
+            found.K[held.at, 0] -= held.turn
+            found.ends[1][held.at] += held.late
             if held.late_by.any():
-                found.K[held.steps, 2:] += held.late_by
+                found.K[held.at, 2:] += held.late_by
     return found
 
 
@@ -303,7 +304,8 @@ def _compiled(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, 
     """Return the derivatives without loads other than drives."""
     model: Model = integrator.model
     kernels, n, nv = wide(), len(q), model.nv
-    K, drives, ends = np.empty((n, 4 * nv * nv)), np.empty((n, 3 * nv)), np.empty((n, 2 * nv))
+    K = np.empty((n, (8 if form == BOTH else 4) * nv * nv))
+    drives, ends = np.empty((n, 3 * nv)), np.empty((n, 2 * nv))
     if isinstance(integrator, LinearTime):
         rule = (integrator.dt, KINETIC[integrator.kinetic], u.shape[1])
         kernels.batch_linear_time_slopes(model.core, rule, model.drive_list, q, q2, u, K, drives, ends, form)
@@ -316,7 +318,9 @@ def _compiled(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, 
     ends = np.ascontiguousarray(ends.reshape(n, 2, nv).transpose(1, 0, 2))
     by_inputs = np.zeros((2, n, nv, u.shape[1]))
     diagonal = isinstance(integrator, LinearTime) or model.nq == nv
-    return NodeSlopes(K.reshape(n, 4, nv, nv), F, drives.reshape(n, 3, nv), ends, by_inputs, diagonal)
+    mapped = K[:, 4 * nv * nv : 6 * nv * nv].reshape(n, nv, 2 * nv) if form == BOTH else None
+    K = K[:, : 4 * nv * nv].reshape(n, 4, nv, nv)
+    return NodeSlopes(K, F, drives.reshape(n, 3, nv), ends, by_inputs, diagonal, mapped)
 
 
 def _map(model: Model, h: float, K: np.ndarray, q: np.ndarray, q2: np.ndarray,
@@ -329,9 +333,10 @@ def _map(model: Model, h: float, K: np.ndarray, q: np.ndarray, q2: np.ndarray,
     step before. ``mapped`` (n, nv, 2 nv) is d2 without them, where it is known.
     """
     n, nv, m = len(K), K.shape[-1], len(model.constraints)
-    free = np.flatnonzero(~np.asarray(model.flat.kinematic, dtype=bool))
+    locked = np.asarray(model.flat.kinematic, dtype=bool)
+    free = np.flatnonzero(~locked) if locked.any() else slice(0, nv)
     if mapped is None:
-        moved, lam, d2 = _without_contacts(model, K, q, q2, free, anchored)
+        moved, lam, d2 = _without_contacts(model, K, q, q2, np.flatnonzero(~locked), anchored)
     else:
         moved, lam, d2 = mapped, np.zeros((n, 0, 2 * nv)), mapped
     one, two = (model._constraint_rows(x)[1] for x in (q, q2)) if m and helds else (lam, lam)
@@ -340,20 +345,25 @@ def _map(model: Model, h: float, K: np.ndarray, q: np.ndarray, q2: np.ndarray,
     if first:
         at[-1] = first[0], 0
     for held in helds:
-        which = held.steps
-        more = np.zeros((len(which), m + held.push.shape[1], 2 * nv if held.leads else 0))
-        for row, k in enumerate(which.tolist() if held.leads else ()):
+        which = held.at
+        more = np.zeros((len(held.steps), m + held.push.shape[1], 2 * nv if held.leads else 0))
+        for row, k in enumerate(held.steps.tolist() if held.leads else ()):
             if (by_last := held.by_before(row, at.get(k - 1))) is not None:
                 more[row, m:] = by_last
         if m:
             held = held.with_constraints(one[which], two[which], m if anchored < 0 else anchored)
-        rest = d2[which]
-        rest[:, free] = 0.0
-        rest[:, free], pushes, kept = solve_held(moved[which], h, held, rest, free, more)
-        d2[which], lam[which] = rest, pushes[:, :m]
+        rest = np.where(locked[:, None], d2[which], 0.0) if locked.any() else None
+        pushed, pushes, kept = solve_held(moved[which], h, held, rest, free, more)
+        if rest is None:
+            d2[which] = pushed
+        else:
+            rest[:, free] = pushed
+            d2[which] = rest
+        lam[which] = pushes[:, :m]
         if memory is not None and held.leads:
-            memory[which[:, None], free] = kept
-            memory[which, nv:] = K[which, 3][:, :, free] @ kept
+            by_last = np.zeros((len(held.steps), 2 * nv, 2 * nv))
+            by_last[:, free], by_last[:, nv:] = kept, K[which, 3][:, :, free] @ kept
+            memory[which] = by_last
     A = np.empty((n, 2 * nv, 2 * nv))
     A[:, :nv], prescribed = d2[:, :, : 2 * nv], np.empty((n, 2 * nv + m, d2.shape[2] - 2 * nv))
     p2 = K[:, 3] @ d2
@@ -486,12 +496,23 @@ def _forces(model: Model, t: np.ndarray, q: np.ndarray, v: np.ndarray, u: np.nda
 def kicks_of(model: Model, found: Slopes | NodeSlopes) -> np.ndarray:
     """Return what inputs add to -p1 and to p2, (2, n, nv, nu): those of loads, and targets of drives."""
     kicks = found.by_inputs.copy()
+    total: dict[tuple[int, int], float] = {}
     for drive in model.drives:
         at = model.joint(drive.joint).v_slice.start
         for name, gain in ((drive.target, drive.kp), (drive.target_rate, drive.kd)):
             if isinstance(name, str):
-                push = gain * found.drives[:, None, 2, at, None] * found.F[..., :, at]
-                kicks[:, :, :, model.input_names.index(name)] += push.swapaxes(0, 1)
+                pair = at, model.input_names.index(name)
+                total[pair] = total.get(pair, 0.0) + gain
+    if not total:
+        return kicks
+    where, column = np.array([*total]).T
+    slope = np.array([*total.values()]) * found.drives[:, 2, where]
+    if found.diagonal:
+        force = np.diagonal(found.F, axis1=-2, axis2=-1)[..., where]
+        kicks[:, :, where, column] += slope * (force[:, None] if force.ndim == 2 else force.swapaxes(0, 1))
+    else:
+        for k in range(len(where)):
+            kicks[..., column[k]] += (slope[:, k, None, None] * found.F[..., where[k]]).swapaxes(0, 1)
     return kicks
 
 

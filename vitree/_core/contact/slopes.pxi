@@ -1,7 +1,8 @@
 # Derivatives of what contacts do in a step, while those that push, stick and slide stay the same ones. Contacts depend on
 # the poses of bodies at both nodes. By displacements (rotation, translation of the origin; world axes) of a body in contact:
 #     node 2: the rows of Newton's method, which are exact;
-#     node 1: central differences of order 6 of w, of slips, of the directions of friction and of wrenches u = W1 lam.
+#     node 1: those of w, of slips, of the directions of friction and of wrenches u = W1 lam, of points and spheres on
+#     planes in closed form (`derive_on_plane`), else by central differences of order 6.
 # By coordinates, with the rows J of bodies in contact (ports):
 #     d(J^T u) = J^T du + (dJ^T) u,
 # where the second term is that of constant wrenches: see `turn_push`. One lane.
@@ -131,30 +132,119 @@ cdef void wrenches_at_end(ModelStepper self, const double* size, double* u) noex
             vt_add_row(6, -size[k], f, u + x.port_of_body[e.body_b])
 
 
-cdef void differ(ModelStepper self, SomeMembers* some, const Moved* now, Moved* by) noexcept nogil:
-    # the derivatives of w, leads and u by displacements of bodies at node 1, each of what touches the body. some: room
+cdef bint differ(ModelStepper self, SomeMembers* some, const Moved* now, Moved* by) noexcept nogil:
+    # the derivatives of w, leads and u by displacements of bodies at node 1, each of what touches the body. some: room.
+    # Returns whether members have been displaced, and are to be placed again
     cdef Touching* x = &self.contact
-    cdef Pose before
-    cdef int port, i, k, sign, members = x.count
-    cdef double size
+    cdef int port, body
+    cdef bint displaced = False
     place_members(self, NULL, now)
     for port in range(x.ports):
-        i = x.owner[port]
-        if i < 0:
+        body = x.owner[port]
+        if body < 0 or port != x.port_of_body[body]:
             continue
-        before = x.pose1[i]
-        if port == x.port_of_body[i]:
-            choose_members(self, i, some)
-        exchange_members(self, some)
+        choose_members(self, body, some)
+        if are_on_planes(self, some):
+            derive_on_plane(self, body, some, by)
+        else:
+            differ_body(self, body, some, now, by)
+            displaced = True
+    return displaced
+
+
+cdef void differ_body(ModelStepper self, int body, SomeMembers* some, const Moved* now, Moved* by) noexcept nogil:
+    # by central differences
+    cdef Touching* x = &self.contact
+    cdef Pose before = x.pose1[body]
+    cdef int port, k, sign, members = x.count
+    exchange_members(self, some)
+    for port in range(x.port_of_body[body], x.port_of_body[body] + 6):
         for k in range(3):
             for sign in range(-1, 2, 2):
-                size = sign * (k + 1) * SPAN
-                displace(&x.pose1[i], port - x.port_of_body[i], size)
+                displace(&x.pose1[body], port - x.port_of_body[body], sign * (k + 1) * SPAN)
                 place_members(self, some.number, now)
                 add_moved(self, now, members, DIFFERENCE[k] * sign / SPAN, by, port)
-                x.pose1[i] = before
-        place_members(self, some.number, now)
-        exchange_members(self, some)
+                x.pose1[body] = before
+    exchange_members(self, some)
+
+
+cdef bint are_on_planes(ModelStepper self, const SomeMembers* some) noexcept nogil:
+    # whether all are points or spheres on planes of the world, without friction of turning
+    cdef const vt_contact* e
+    cdef int k
+    for k in range(some.count):
+        e = &self.touch[some.member[k]]
+        if e.kind != ON_PLANE or e.dim > 3:
+            return False
+    return True
+
+
+cdef void derive_on_plane(ModelStepper self, int body, const SomeMembers* some, Moved* by) noexcept nogil:
+    # by the rotation theta and the translation d of the body at node 1. With D = R2 R1^T, rho = log D, drho =
+    # -dlog_-rho theta, the centre r of a sphere from the origin, the lever l from the centre to where it rolls, and
+    # k = -radius n - l,
+    #     s = o2 + D (r + k) - o1 - r - k + rho x l,    ds = -d - theta x r - D (theta x k) + drho x l.
+    # Of a patch with the mean radius R, its centre c = r_c - R n from the origin, tau = n.rho and a = r - radius n - c,
+    #     s = o2 + D c - o1 - c + (tau/2) n x (a + D a),
+    #     dc = theta x r_c,  d(D c) = R D (theta x n),  da = theta x (r - r_c),  d(D a) = (radius - R) D (theta x n)
+    cdef Touching* x = &self.contact
+    cdef ContactProblem* y = &x.cones
+    cdef const vt_contact* e
+    cdef const Touch* at
+    cdef const double* lam
+    cdef Mat3 D = mul3(x.pose2[body].R, transpose(x.pose1[body].R))
+    cdef Vec3 rho = turn_between(&x.pose1[body].R, &x.pose2[body].R)
+    cdef Vec3 n, r, rc, t, lever, more, by_turn, arm, m, along, unit, torque
+    cdef double mean, half_turn, to[6]
+    cdef double* u
+    cdef double unit_at[3]
+    cdef int i, j, k, o, first = x.port_of_body[body]
+    cdef bint patch
+    for i in range(some.count):
+        e, at, o = &self.touch[some.member[i]], &x.here[some.member[i]], some.row[i]
+        n, lam, patch, mean, half_turn = at.n, y.lam + o, on_patch(self, some.member[i]), 0.0, 0.0
+        r = axpy(e.radius_a, n, at.arm_a)
+        rc, arm, along = r, zero3(), zero3()
+        if patch:
+            for j in range(some.count):
+                if self.touch[some.member[j]].patch == e.patch:
+                    mean += self.touch[some.member[j]].radius_a
+            mean /= x.patch_count[e.patch]
+            rc = axpy(mean, n, mul(x.pose1[body].R, x.patch_centre[e.patch]))
+            half_turn = 0.5 * x.patch_turn[e.patch]
+            arm = sub(at.arm_a, axpy(-mean, n, rc))
+        # du = (theta x r) x lam_n n + (theta x r_c) x lam_t + (n x (theta x (r - r_c))).lam_t n
+        if e.dim == 3:
+            along = axpy(lam[1], at.t1, scale(lam[2], at.t2))
+        for k in range(3):
+            unit_at[0] = unit_at[1] = unit_at[2] = 0.0
+            unit_at[k] = 1.0
+            unit = load3(unit_at)
+            torque = add(cross(cross(unit, r), scale(lam[0], n)), cross(cross(unit, rc), along))
+            if patch:
+                torque = axpy(dot(cross(n, cross(unit, sub(r, rc))), along), n, torque)
+            u = by.u + (first + k) * <Py_ssize_t>x.ports + first
+            store3(u, add(load3(u), torque))
+        for j in range(2 if e.dim == 3 else 0):
+            t = at.t2 if j else at.t1
+            if patch:
+                # t.(n x b) = b.m
+                m, more = cross(t, n), scale(mean, n)
+                by_turn = add(cross(rc, t), cross(tmul(D, t), more))
+                by_turn = axpy(0.5 * dot(m, add(arm, mul(D, arm))), dlog(rho, n), by_turn)
+                by_turn = axpy(-half_turn, cross(sub(r, rc), m), by_turn)
+                by_turn = axpy(-half_turn * (e.radius_a - mean), cross(n, tmul(D, m)), by_turn)
+            else:
+                lever = scale(-rolling_lever(e, e.radius_a, 0.0), n)
+                more = sub(scale(-e.radius_a, n), lever)
+                by_turn = add(add(cross(r, t), cross(more, tmul(D, t))), dlog(rho, cross(lever, t)))
+            store3(to, neg(by_turn))
+            store3(to + 3, neg(t))
+            for k in range(6):
+                by.w[(first + k) * <Py_ssize_t>y.n + o + 1 + j] = to[k]
+                if y.law[some.number[i]] == CONE:
+                    u = by.slip + 3 * ((first + k) * <Py_ssize_t>x.count + some.number[i])
+                    store3(u, axpy(to[k], t, load3(u)))
 
 
 cdef void differ_late(ModelStepper self, const double* late, const Moved* now, Moved* by) noexcept nogil:
@@ -311,7 +401,7 @@ cdef void write_slopes(ModelStepper self, SomeMembers* some, const SlopeRows* to
     cdef Moved now, by
     cdef double* spring
     cdef double A, slope, gap
-    cdef bint yields = False
+    cdef bint yields = False, displaced
     cdef int c, k, o
     measure_touches(self)
     for k in range(x.count):
@@ -329,10 +419,11 @@ cdef void write_slopes(ModelStepper self, SomeMembers* some, const SlopeRows* to
             y.lam[o + 2] -= spring[0] * dot(x.here[c].t2, x.there[c].n)
     now.w, now.lead, now.u, now.late, now.slip = to.w, to.leads, to.u, to.late, to.slip
     by.w, by.lead, by.u, by.late, by.slip = to.by_start, to.leads_by, to.u_by, to.late_by, to.slips_by
-    differ(self, some, &now, &by)
+    displaced = differ(self, some, &now, &by)
     if yields:
         differ_late(self, to.ends, &now, &by)
-    place_members(self, NULL, &now)
+    if displaced or yields:
+        place_members(self, NULL, &now)
     write_rows(self, x.there, x.pose2, x.W2, True)
     lay_rows(x, x.W1, y.n, to.W1)
     lay_rows(x, x.W2, y.n, to.W2)
