@@ -43,6 +43,7 @@ cdef struct Rows:       # an array with a row per instance, and the lanes of the
 
 cdef enum:
     CHUNK = 1024            # numbers of each lane for which memory is allocated at once
+    MOST_ARRAYS = 12        # of a door
 
 
 @cython.final
@@ -51,7 +52,7 @@ cdef class Blocks:
 
     cdef Scratch scratch
     cdef list memory
-    cdef Rows rows[8]
+    cdef Rows rows[MOST_ARRAYS]
     cdef int arrays
     cdef Py_ssize_t count
 
@@ -80,6 +81,8 @@ cdef class Blocks:
 
     cdef Rows* add(self, const double[:, ::1] a, Py_ssize_t columns) except NULL:
         cdef Rows* rows = &self.rows[self.arrays]
+        if self.arrays == MOST_ARRAYS:
+            raise MemoryError(f"a door has at most {MOST_ARRAYS} arrays")
         require_size(a.shape[0], self.count, f"rows of array {self.arrays + 1}")
         require_size(a.shape[1], columns, f"columns of array {self.arrays + 1}")
         rows.read, rows.write, rows.columns, rows.lanes = NULL, NULL, columns, self.reals(columns)
@@ -285,24 +288,23 @@ cdef int require_signals(const vt_drive* drive, int count, Py_ssize_t found, Py_
     return 0
 
 
-cdef void slopes_in_form(const vt_model* m, const int* before, NodeSlopes* K, int form, vt_real* out) noexcept nogil:
-    # see batch_linear_time_slopes; K is in `out` in even forms
-    cdef Py_ssize_t size = 4 * <Py_ssize_t>m.nv * m.nv
-    if form == 3:
-        memcpy(out, K.K11, size * sizeof(vt_real))
-        out += size
-    if form == 2:
+cdef void slopes_in_form(const vt_model* m, const int* before, NodeSlopes* K, int form, vt_real* out,
+                         vt_real* mapped) noexcept nogil:
+    # see batch_linear_time_slopes
+    if mapped != out:
+        memcpy(out, K.K11, 4 * <Py_ssize_t>m.nv * m.nv * sizeof(vt_real))
+    if mapped != out or form == 1:
+        linear_map(m, before, K, mapped)
+    elif form == 2:
         path_factor(m, before, K.K12)
-    elif form != 0:
-        linear_map(m, before, K, out)
 
 
 def batch_linear_time_slopes(CoreModel model, rule, DriveList drives, const double[:, ::1] q, const double[:, ::1] q2,
                              const double[:, ::1] u, double[:, ::1] out, double[:, ::1] servo, double[:, ::1] ends,
-                             int form):
+                             int form, double[:, ::1] mapped=None):
     # K11, K12, K21, K22 of steps from q to q2: out (n, 4 nv nv). Where no load couples bodies that are on no path to the
-    # root, in form 1 A of (d2, dp2) = A (d1, dp1) that they make, in form 2 the four with K12 factored, and in form 3,
-    # out (n, 8 nv nv), the four and A. rule: (h, split, nu). u: (n, nu) inputs, the targets of
+    # root, in form 1 A of (d2, dp2) = A (d1, dp1) that they make, in form 2 the four with K12 factored; A in `mapped`
+    # (n, 4 nv nv) beside the four, if it is given. rule: (h, split, nu). u: (n, nu) inputs, the targets of
     # drives among them. servo: (n, 3 nv) what the drives' forces change by: by position, by rate; 1 within limits.
     # ends: (n, 2 nv) the momenta at both nodes without drives and torque
     cdef const vt_model* m = &model.m
@@ -312,13 +314,14 @@ def batch_linear_time_slopes(CoreModel model, rule, DriveList drives, const doub
     cdef vt_real* bq = rows.input(q, m.nq)
     cdef vt_real* bq2 = rows.input(q2, m.nq)
     cdef vt_real* bu = rows.input(u, u.shape[1])
-    cdef vt_real* bo = rows.output(out, (8 if form == 3 else 4) * nv * nv)
+    cdef vt_real* bo = rows.output(out, 4 * nv * nv)
+    cdef vt_real* ba = rows.output(mapped, 4 * nv * nv) if mapped is not None else bo
     cdef vt_real* bs = rows.output(servo, 3 * nv)
     cdef vt_real* be = rows.output(ends, 2 * nv)
     cdef vt_real* y = rows.reals(nv)
     cdef vt_real* none = rows.reals(nv)
     cdef vt_real* weight = rows.reals(nv)
-    cdef vt_real* space = rows.reals(4 * nv * nv) if form % 2 else bo
+    cdef vt_real* space = rows.reals(4 * nv * nv) if form == 1 or ba != bo else bo
     cdef int* before = <int*>rows.take(nv * sizeof(int))
     cdef Node* node2 = <Node*>rows.take(m.nbody * sizeof(Node))
     cdef NodeColumn* column = <NodeColumn*>rows.take(nv * sizeof(NodeColumn))
@@ -349,7 +352,7 @@ def batch_linear_time_slopes(CoreModel model, rule, DriveList drives, const doub
             drive_slopes(drives.list, drives.count, nv, bq, y, 0.5, step.h, bu, &slopes)
             K = node_slopes(space, nv)
             lt_node_slopes(&step, node2, &slopes if drives.count else NULL, column, subtree, &K)
-            slopes_in_form(m, before, &K, form, bo)
+            slopes_in_form(m, before, &K, form, bo, ba)
             rows.scatter(block)
 
 
@@ -371,7 +374,7 @@ cdef MidStep mid_step(Blocks rows, const vt_model* m, double h, double alpha, bi
 
 def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[:, ::1] q, const double[:, ::1] q2,
                           const double[:, ::1] u, const double[:, ::1] p, double[:, ::1] out, double[:, ::1] servo,
-                          double[:, ::1] ends, double[:, ::1] maps, int form):
+                          double[:, ::1] ends, double[:, ::1] maps, int form, double[:, ::1] mapped=None):
     # The same of the midpoint integrator, rule: (h, alpha, nu, relative). p: (n, nv) momenta at q. maps: (n, 2 nv nv) what a force on
     # the joints adds to -p1 and to p2
     cdef const vt_model* m = &model.m
@@ -382,7 +385,8 @@ def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[
     cdef vt_real* bq2 = rows.input(q2, m.nq)
     cdef vt_real* bu = rows.input(u, u.shape[1])
     cdef vt_real* bp = rows.input(p, nv)
-    cdef vt_real* bo = rows.output(out, (8 if form == 3 else 4) * size)
+    cdef vt_real* bo = rows.output(out, 4 * size)
+    cdef vt_real* ba = rows.output(mapped, 4 * size) if mapped is not None else bo
     cdef vt_real* bs = rows.output(servo, 3 * nv)
     cdef vt_real* be = rows.output(ends, 2 * nv)
     cdef vt_real* bm = rows.output(maps, 2 * size)
@@ -390,7 +394,7 @@ def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[
     cdef vt_real* y = rows.reals(nv)
     cdef vt_real* none = rows.reals(nv)
     cdef vt_real* space = rows.reals(6 * size)
-    cdef vt_real* blocks = rows.reals(4 * size) if form % 2 else bo
+    cdef vt_real* blocks = rows.reals(4 * size) if form == 1 or ba != bo else bo
     cdef int* before = <int*>rows.take(nv * sizeof(int))
     cdef MidColumn* column = <MidColumn*>rows.take(nv * sizeof(MidColumn))
     cdef MidInertia* subtree = <MidInertia*>rows.take(m.nbody * sizeof(MidInertia))
@@ -437,7 +441,7 @@ def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[
             mid_node_slopes(&step, own, &L, &K)
             if step.trees != NULL:
                 mid_tree_slopes(&step, motion, &K)
-            slopes_in_form(m, before, &K, form, bo)
+            slopes_in_form(m, before, &K, form, bo, ba)
             mid_force_maps(&step, own, bm, bm + size)
             rows.scatter(block)
 

@@ -83,8 +83,8 @@ class Held:
     by_impulse : (s, n, n) array
     late : (s, nv) array
         What springs of contacts add to p2.
-    late_by : (s, 2, nv, nv) array
-        Its derivatives by d1 and d2.
+    late_by : (s, 2, nv, nv) array or None
+        Its derivatives by d1 and d2; None without springs.
     ends : (s, n, nv) array
         The derivatives of gaps and slips by d2.
     slides : tuple of (slice, (s, size) array, (s,) array, (s,) array)
@@ -105,7 +105,7 @@ class Held:
     by_end: np.ndarray
     by_impulse: np.ndarray
     late: np.ndarray
-    late_by: np.ndarray
+    late_by: np.ndarray | None
     ends: np.ndarray
     slides: tuple[tuple[slice, np.ndarray, np.ndarray, np.ndarray], ...] = ()
     leads: tuple[tuple[int, slice, np.ndarray], ...] = ()
@@ -190,9 +190,9 @@ def _held_in(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: 
         found: np.ndarray = of.reshape(s, of.shape[1], -1).swapaxes(1, 2) @ J1
         return found.reshape(s, *of.shape[2:], nv)
 
-    push, by_end, moved = W1 @ J1, W2 @ J2, by_motion(leads_by)
-    late_by = np.zeros((s, 2, nv, nv))
+    push, by_end, late_by = W1 @ J1, W2 @ J2, None
     if springs.any():
+        late_by = np.zeros((s, 2, nv, nv))
         late_by[:, 1] = J2T @ late_by_ports.swapaxes(1, 2) @ J2 + late_turn
     # the bound of friction is of both impulses of a spring
     whole, friction, slip = lam[:, first] + springs[:, :, 0], np.zeros_like(leads), np.zeros_like(leads)
@@ -210,21 +210,23 @@ def _held_in(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: 
     # where no impulses were found otherwise, all friction of the step is against its own slip
     alone = slides & leads.any(axis=2) & (at_bound > BEYOND * bounds * whole)
     faced = (dims >= 3) & tangents.any(axis=(0, 2, 3))
-    slips = _slips(numbers, first, np.flatnonzero(faced & (speeds > SLIDING).any(axis=0)), speeds, h * w, tangents,
-                   by_motion(slips_by), by_end)  # fmt: skip
+    moving = np.flatnonzero(faced & (speeds > SLIDING).any(axis=0))
+    slips = _slips(numbers, first, moving, speeds, h * w, tangents, by_motion(slips_by[:, :, moving]), by_end)
     held = Held(steps, push, turn + J1T @ u_by.swapaxes(1, 2) @ J1, _times(push.swapaxes(1, 2), lam),
                 by_motion(start_by), by_end, np.zeros((s, *(lam.shape[1],) * 2)), _times(J2T, late), late_by,
-                by_end.copy(), slips=slips)  # fmt: skip
+                by_end, slips=slips)  # fmt: skip
     led = slides & leads.any(axis=2) & ~alone & (dims == 3)
     kinds = np.concatenate([yields, slides, stands, alone, led], axis=1)
     if (kinds == kinds[0]).all():
         patterns, which = kinds[:1], np.zeros(s, int)
     else:
         patterns, which = np.unique(kinds, axis=0, return_inverse=True)
-    found = []
+    if not (rubs.any() or kinds.any()):
+        return [held]
+    moved, found = by_motion(leads_by), []
     for number, pattern in enumerate(patterns):
         some = np.flatnonzero(which.ravel() == number)
-        own = held if len(patterns) == 1 else _some(held, some)
+        own = replace(held, by_end=by_end.copy()) if len(patterns) == 1 else _some(held, some)
         found.append(_with_laws(own, h, (numbers, first, dims, rubs), np.split(pattern, 5), *(
             x[some] for x in (lam, w, bounds, leads, whole, springs, moved, tangents))))  # fmt: skip
     return found
@@ -243,11 +245,11 @@ def _some(held: Held, which: np.ndarray) -> Held:
 
 def _slips(numbers: np.ndarray, first: np.ndarray, which: np.ndarray, speeds: np.ndarray, s: np.ndarray,
            tangents: np.ndarray, by_start: np.ndarray, by_end: np.ndarray) -> dict[int, np.ndarray]:  # fmt: skip
-    """Return the slips of some contacts as :class:`Held` has them; s are gaps and slips of the rows."""
+    """Return the slips of ``which`` contacts as :class:`Held` has them; s are gaps and slips of the rows."""
     found = {}
-    for k in which.tolist():
+    for place, k in enumerate(which.tolist()):
         rows, axes = slice(first[k] + 1, first[k] + 3), tangents[:, k].swapaxes(1, 2)
-        slip = np.concatenate([axes @ s[:, rows, None], by_start[:, k], axes @ by_end[:, rows]], axis=2)
+        slip = np.concatenate([axes @ s[:, rows, None], by_start[:, place], axes @ by_end[:, rows]], axis=2)
         slip[speeds[:, k] <= SLIDING] = 0.0
         found[int(numbers[k])] = slip
     return found
@@ -280,6 +282,7 @@ def _with_laws(
             by_start[:, i], by_end[:, i] = np.moveaxis(-springs[:, k, 1:3, None] * gaps, 1, 0)
             by_impulse[:, i, i] = 1.0
             late_of = springs[:, k, 3:, None] * gaps
+            assert late_by is not None
             late_by += gaps[:, 1, None, :, None] * late_of[:, :, None]
         if slides[k]:
             rows, own = slice(i + 1, i + size), slice(0, size - 1)
@@ -322,9 +325,9 @@ def solve_held(moved: np.ndarray, h: float, held: Held, d2: np.ndarray | None, f
     """Return d2 (s, free, columns) and dlam (s, n, columns) of inner d2 = right + push^T dlam and equations ``held``.
 
     ``moved`` (s, free, columns) is inner^-1 right, with the columns of d1 first and then those of dp1, of which right
-    is the identity; ``d2`` (s, nv, columns) has what the other coordinates do, if there are any. Where more contacts push than a body
-    needs, impulses are one of many ways to push it; if some of these slide, the motion depends on which. The third
-    array is d2 (s, free, k) where the equations are displaced by ``more`` (s, n, k) alone.
+    is the identity; ``d2`` (s, nv, columns) has what the other coordinates do, if there are any. Where more contacts
+    push than a body needs, impulses are one of many ways to push it; if some of these slide, the motion depends on
+    which. The third array is d2 (s, free, k) where the equations are displaced by ``more`` (s, n, k) alone.
     """
     nv, columns = held.push.shape[2], moved.shape[2]
     by_momenta = moved[:, :, nv : 2 * nv]
@@ -333,7 +336,8 @@ def solve_held(moved: np.ndarray, h: float, held: Held, d2: np.ndarray | None, f
     if d2 is not None:
         lack += held.by_end @ d2
     lack[:, :, :nv] += held.by_start
-    lack = np.concatenate([lack, more], axis=2)
+    if more.shape[2]:
+        lack = np.concatenate([lack, more], axis=2)
     S = held.by_end[:, :, free] @ pushed + held.by_impulse
     # rows have sizes of their own
     size = np.abs(S).max(axis=2, keepdims=True)
@@ -346,7 +350,10 @@ def solve_held(moved: np.ndarray, h: float, held: Held, d2: np.ndarray | None, f
             diagonal = np.diagonal(held.ends[k][:, free] @ pushed[k]) / h
             slides = [(rows, u[k], float(bound[k]), float(speed[k])) for rows, u, bound, speed in held.slides]
             lam[k] = _as_corrected(S[k], lack[k], diagonal, h, slides, rank)
-    return moved - pushed @ lam[:, :, :columns], -lam[:, :, :columns], -pushed @ lam[:, :, columns:]
+    np.negative(lam, out=lam)
+    d2 = pushed @ lam[:, :, :columns]
+    d2 += moved
+    return d2, lam[:, :, :columns], pushed @ lam[:, :, columns:]
 
 
 def _shifted(S: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -25,8 +25,8 @@ core = scalar()
 #: Loads whose force depends on velocities. It is part of the midpoint method's equations; the linear-time method
 #: predicts it from past steps.
 MOVING = (Damper, Force)
-#: What the core returns for K: K, A, K with its second block factored, or K and A.
-BLOCKS, MAPPED, FACTORED, BOTH = 0, 1, 2, 3
+#: What the core returns for K: K, A, or K with its second block factored.
+BLOCKS, MAPPED, FACTORED = 0, 1, 2
 #: Share of the momentum by which a step's end may differ from what the forces that are known lead to; with contacts,
 #: which are solved for less closely.
 UNEXPLAINED, UNEXPLAINED_BY_CONTACT = 1e-6, 1e-5
@@ -147,8 +147,8 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
         if mapped is not None:
             # K[0] has less by the contacts
             for held in helds:
-                by_start, by_momenta = mapped[held.at, :, :nv], mapped[held.at, :, nv:]
-                mapped[held.at, :, :nv] = by_start + by_momenta @ held.turn
+                by_start, by_momenta = mapped[held.at, :nv, :nv], mapped[held.at, :nv, nv:]
+                mapped[held.at, :nv, :nv] = by_start + by_momenta @ held.turn
         A, multipliers, prescribed, memory = _map(model, integrator.dt, found.K, q, q2, helds, first, mapped,
                                                  -1 if anchored is None else anchored.first)  # fmt: skip
         return Slopes(A, *found[1:6], multipliers, prescribed, _light(found.K), memory)
@@ -168,8 +168,8 @@ def _light(K: np.ndarray) -> np.ndarray:
 class NodeSlopes(NamedTuple):
     """Derivatives of the momenta at both nodes of steps: dp1 = K[0] d1 + K[1] d2, dp2 = K[2] d1 + K[3] d2.
 
-    K is (n, 4, nv, nv). ``mapped`` (n, nv, 2 nv) is d2 by (d1, dp1), which K makes along the trees, before contacts and
-    constraints; None where it was not made. The others are those of :class:`Slopes`.
+    K is (n, 4, nv, nv). ``mapped`` (n, 2 nv, 2 nv) is A as K makes it along the trees, before contacts and constraints;
+    None where it was not made. The others are those of :class:`Slopes`.
     """
 
     K: np.ndarray
@@ -192,10 +192,10 @@ def node_slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray
     model: Model = integrator.model
     times = np.zeros(len(q)) if t is None else t
 
-    form = BOTH if helds and not _coupled(integrator) else BLOCKS
+    along_trees = bool(helds) and not _coupled(integrator)
 
     def at(p: np.ndarray) -> NodeSlopes:
-        found = _compiled(integrator, q, q2, p, u, form)
+        found = _compiled(integrator, q, q2, p, u, BLOCKS, along_trees)
         if _loaded(model):
             _add_loads(integrator, q, q2, u, times, found)
         return found
@@ -227,7 +227,7 @@ def node_slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray
         for held in helds:
             found.K[held.at, 0] -= held.turn
             found.ends[1][held.at] += held.late
-            if held.late_by.any():
+            if held.late_by is not None:
                 found.K[held.at, 2:] += held.late_by
     return found
 
@@ -300,27 +300,26 @@ def central(f: Callable[[float], np.ndarray], step: float) -> np.ndarray:
 
 
 def _compiled(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: np.ndarray, u: np.ndarray,
-              form: int) -> NodeSlopes:  # fmt: skip
-    """Return the derivatives without loads other than drives."""
+              form: int, with_map: bool = False) -> NodeSlopes:  # fmt: skip
+    """Return the derivatives without loads other than drives; ``with_map``: with ``mapped``."""
     model: Model = integrator.model
     kernels, n, nv = wide(), len(q), model.nv
-    K = np.empty((n, (8 if form == BOTH else 4) * nv * nv))
-    drives, ends = np.empty((n, 3 * nv)), np.empty((n, 2 * nv))
+    K, drives, ends = np.empty((n, 4 * nv * nv)), np.empty((n, 3 * nv)), np.empty((n, 2 * nv))
+    A = np.empty((n, 4 * nv * nv)) if with_map else None
     if isinstance(integrator, LinearTime):
         rule = (integrator.dt, KINETIC[integrator.kinetic], u.shape[1])
-        kernels.batch_linear_time_slopes(model.core, rule, model.drive_list, q, q2, u, K, drives, ends, form)
+        kernels.batch_linear_time_slopes(model.core, rule, model.drive_list, q, q2, u, K, drives, ends, form, A)
         F = np.tile(0.5 * integrator.dt * np.eye(nv), (2, 1, 1))
     else:
         F = np.empty((n, 2 * nv * nv))
         middle = integrator.dt, integrator.settings.get("alpha", 0.5), u.shape[1], integrator.relative
-        kernels.batch_midpoint_slopes(model.core, middle, model.drive_list, q, q2, u, p, K, drives, ends, F, form)
+        kernels.batch_midpoint_slopes(model.core, middle, model.drive_list, q, q2, u, p, K, drives, ends, F, form, A)
         F = F.reshape(n, 2, nv, nv)
     ends = np.ascontiguousarray(ends.reshape(n, 2, nv).transpose(1, 0, 2))
     by_inputs = np.zeros((2, n, nv, u.shape[1]))
     diagonal = isinstance(integrator, LinearTime) or model.nq == nv
-    mapped = K[:, 4 * nv * nv : 6 * nv * nv].reshape(n, nv, 2 * nv) if form == BOTH else None
-    K = K[:, : 4 * nv * nv].reshape(n, 4, nv, nv)
-    return NodeSlopes(K, F, drives.reshape(n, 3, nv), ends, by_inputs, diagonal, mapped)
+    mapped = None if A is None else A.reshape(n, 2 * nv, 2 * nv)
+    return NodeSlopes(K.reshape(n, 4, nv, nv), F, drives.reshape(n, 3, nv), ends, by_inputs, diagonal, mapped)
 
 
 def _map(model: Model, h: float, K: np.ndarray, q: np.ndarray, q2: np.ndarray,
@@ -330,7 +329,7 @@ def _map(model: Model, h: float, K: np.ndarray, q: np.ndarray, q2: np.ndarray,
 
     The equations are K12 d2 + Dh(q1)^T dlam = dp1 - K11 d1 in free coordinates, and Dh(q2) d2 = 0, or Dh(q1) d1 of
     constraints that are ``anchored``, from that number on. ``helds`` are those of contacts, and ``first`` those of the
-    step before. ``mapped`` (n, nv, 2 nv) is d2 without them, where it is known.
+    step before. ``mapped`` (n, 2 nv, 2 nv) is A without them, where it is known, and becomes A.
     """
     n, nv, m = len(K), K.shape[-1], len(model.constraints)
     locked = np.asarray(model.flat.kinematic, dtype=bool)
@@ -338,7 +337,8 @@ def _map(model: Model, h: float, K: np.ndarray, q: np.ndarray, q2: np.ndarray,
     if mapped is None:
         moved, lam, d2 = _without_contacts(model, K, q, q2, np.flatnonzero(~locked), anchored)
     else:
-        moved, lam, d2 = mapped, np.zeros((n, 0, 2 * nv)), mapped
+        lam, d2 = np.zeros((n, 0, 2 * nv)), mapped[:, :nv]
+        moved = d2
     one, two = (model._constraint_rows(x)[1] for x in (q, q2)) if m and helds else (lam, lam)
     memory = np.zeros((n, 2 * nv, 2 * nv)) if any(held.leads for held in helds) else None
     at = {int(k): (held, row) for held in helds for row, k in enumerate(held.steps)} if memory is not None else {}
@@ -364,13 +364,13 @@ def _map(model: Model, h: float, K: np.ndarray, q: np.ndarray, q2: np.ndarray,
             by_last = np.zeros((len(held.steps), 2 * nv, 2 * nv))
             by_last[:, free], by_last[:, nv:] = kept, K[which, 3][:, :, free] @ kept
             memory[which] = by_last
-    A = np.empty((n, 2 * nv, 2 * nv))
-    A[:, :nv], prescribed = d2[:, :, : 2 * nv], np.empty((n, 2 * nv + m, d2.shape[2] - 2 * nv))
-    p2 = K[:, 3] @ d2
-    A[:, nv:] = p2[:, :, : 2 * nv]
+    A = np.empty((n, 2 * nv, 2 * nv)) if mapped is None else mapped
+    if mapped is None:
+        A[:, :nv] = d2[:, :, : 2 * nv]
+    np.matmul(K[:, 3], d2[:, :, : 2 * nv], out=A[:, nv:])
     A[:, nv:, :nv] += K[:, 2]
-    prescribed[:, :nv], prescribed[:, nv : 2 * nv] = d2[:, :, 2 * nv :], p2[:, :, 2 * nv :]
-    prescribed[:, 2 * nv :] = lam[:, :, 2 * nv :]
+    by_end = d2[:, :, 2 * nv :]
+    prescribed = np.concatenate([by_end, K[:, 3] @ by_end, lam[:, :, 2 * nv :]], axis=1)
     return A, lam[:, :, : 2 * nv], prescribed, memory
 
 

@@ -49,7 +49,7 @@ from vitree.run.step_differences import StepDifferences, has_differences
 #: Steps whose derivatives are in memory at one time, in sweeps.
 CHUNK = 256
 #: Most numbers of the derivatives of steps that are worked out at once: a moment's work, then signals are looked at.
-NUMBERS = 2**22
+NUMBERS = 2**18
 
 
 class Derivatives(NamedTuple):

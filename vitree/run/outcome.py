@@ -41,6 +41,7 @@ from vitree.run.trajectory import (
     inexact_warnings,
     leap_warnings,
     limit_warnings,
+    overlap_warnings,
     resolution_warnings,
     winding_warnings,
 )
@@ -478,8 +479,11 @@ class Outcome:
         if work is None:
             return []
         touches = isinstance(self.system, Model) and self.system.has_contact
-        return growth_warnings(self.energies, work, touches, weight) or (
-            drift_warnings(self.energies, work, weight) if self._symplectic and not touches else []
+        if touches:
+            return growth_warnings(self.energies, work, True, weight) or overlap_warnings(
+                self.energies, work, lambda: self.contacts)  # fmt: skip
+        return growth_warnings(self.energies, work, False, weight) or (
+            drift_warnings(self.energies, work, weight) if self._symplectic else []
         )
 
     def _instead(self) -> str:

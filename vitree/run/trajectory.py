@@ -25,6 +25,7 @@ from vitree.model.facts import Limited
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.results import export, mcap
+from vitree.results.contacts import ContactLog
 from vitree.results.recording import Recording
 from vitree.results.series import drift_beyond_band
 from vitree.spatial.rotations import turn_z_to
@@ -83,6 +84,8 @@ CHUNK = 500
 EXPLODED = 0.5
 #: Share of the largest kinetic energy up to which a drift of the energy beyond its band is not told.
 DRIFT = 0.03
+#: Share of it up to which a growth of the energy by compliant shapes is not told, and the overlap [m] of rigid ones.
+SPRINGS, NO_OVERLAP = 0.01, 1e-6
 #: What rounding moves bodies by that are at rest, at most [m].
 PICOMETRE = 1e-12
 #: Below this share of the largest multiplier and of the momentum over dt, and this many times the residual over dt, a
@@ -191,6 +194,34 @@ def growth_warnings(energies: np.ndarray, work: np.ndarray, strikes: bool, weigh
         f"The energy grows by {growth:.3g} J more than the work done on the system; the largest kinetic energy is "
         f"{kinetic.max():.3g} J. The steps are too long for the motion, its damping or its drives. Use a "
         "smaller dt" + OR_IMPLICIT
+    ]
+
+
+def overlap_warnings(energies: np.ndarray, work: np.ndarray, contacts: Callable[[], ContactLog | None]) -> list[str]:
+    """Say that places of contact of compliant shapes come and go with the energy of their springs.
+
+    Parameters
+    ----------
+    energies : (n, ...) array [J]
+        At the records: kinetic, then potential.
+    work : (n,) array [J]
+        As for :func:`growth_warnings`.
+    contacts : callable
+        Returns their log, or None.
+    """
+    unexplained = energies[:, 0] + energies[:, 1] - work
+    growth, largest = float((unexplained - unexplained[0]).max()), float(energies[:, 0].max())
+    log = contacts() if growth > SPRINGS * largest else None
+    if log is None or log.nodes is None or log.nodes.facets is None:
+        return []
+    overlap = -float(log.gap[log.nodes.facets.any(axis=1)].min(initial=0.0))
+    if overlap <= NO_OVERLAP:
+        return []
+    return [
+        f"The energy grows by {growth:.3g} J while compliant shapes overlap by up to {overlap:.2g} m; the largest "
+        f"kinetic energy is {largest:.3g} J. Where shapes with edges overlap by more than about 2 % of their size, "
+        "places of contact come and go with the energy of their springs. Use a larger stiffness= with a smaller dt, or "
+        "spheres or points in the place of these shapes."
     ]
 
 
