@@ -4,6 +4,10 @@
 
 Needs pin-pink, mink and qpsolvers beside the extra `control`. All solve their programs by DAQP.
 
+    python benchmarks/task_kinematics.py --torques [--smoke]
+
+Only torques, beside TSID (package `tsid`) where it is installed.
+
 Poses: UR5 and Panda are to bring the last link to 50 poses of random postures within the limits, from near the middle
 of these; 1e-6 m and rad count as reached. Pink and mink step with gain 1 and the Levenberg-Marquardt damping 0.01
 until they are there, within limits of position, and start up to 20 times, at random from the second time on, as vitree
@@ -14,8 +18,10 @@ two feet, the positions of eight links, the center of mass, and a posture. "at l
 of velocity are active. "feet fixed" has the poses of the feet as equations, which mink and Pink have as `constraints`.
 Frames are taken, and targets were set before; what changes with q is in the call.
 
-Torques: a call of WholeBodyControl for a G1 that stands on the eight corners of its soles, with the center of mass, the
-orientation of the trunk, the pose of a hand, and a posture.
+Torques: a call of WholeBodyControl for a G1 or a Talos that stands on the eight corners of its soles, with the center
+of mass, the orientation of the trunk, the pose of a hand, and a posture. TSID has the same tasks, weights, gains,
+contacts and limits of effort; its solver is `SolverHQuadProgFast`. A call of TSID is
+`computeProblemData`, `solve` and `getActuatorForces`.
 """
 
 from __future__ import annotations
@@ -247,17 +253,99 @@ def velocities(repeats: int, count: int) -> None:
         print_row(title, in_turn(calls, repeats, count))
 
 
+class Tsid:
+    """TSID on the same robot: the tasks of `forces`."""
+
+    def __init__(self, model: vt.Model, name: str, trunk: str, hand: str, q: np.ndarray):
+        import pinocchio as pin
+        import tsid
+
+        text = peers.without_damping(vt.find_robot(name).read_text())
+        robot = peers.pinocchio_model(text, True)
+        self.way = peers.pinocchio_coordinates(model, robot, True)
+        self.robot = tsid.RobotWrapper(robot, tsid.FLOATING_BASE_SYSTEM, False)
+        self.program = tsid.InverseDynamicsFormulationAccForce("tsid", self.robot, False)
+        at = self.way.theirs(q, np.zeros(model.nv))[0]
+        self.program.computeProblemData(0.0, at, np.zeros(robot.nv))
+        data, gain = self.program.data(), 100.0
+        frames, corners, _ = STANDING[name]
+        self.parts = []
+
+        def keep(part, count, target, mask=None):
+            part.setKp(gain * np.ones(count))
+            part.setKd(2.0 * np.sqrt(gain) * np.ones(count))
+            if mask is not None:
+                part.setMask(mask)
+            if target is not None:
+                sample = tsid.TrajectorySample(len(target))
+                sample.value(target)
+                part.setReference(sample)
+            self.parts.append(part)
+            return part
+
+        for frame in frames:
+            up, points = np.array([0.0, 0.0, 1.0]), np.array(corners).T
+            contact = tsid.Contact6d(frame, self.robot, frame, points, up, 0.7, 0.0, 1e4)
+            contact.setReference(self.robot.framePosition(data, robot.getFrameId(frame)))
+            self.program.addRigidContact(keep(contact, 6, None), 1e-5)
+        com = keep(tsid.TaskComEquality("com", self.robot), 3, self.robot.com(data))
+        self.program.addMotionTask(com, 1.0, 1, 0.0)
+        for frame, mask in ((trunk, np.array([0.0, 0, 0, 1, 1, 1])), (hand, np.ones(6))):
+            X = self.robot.framePosition(data, robot.getFrameId(frame))
+            task = tsid.TaskSE3Equality(frame, self.robot, frame)
+            task.useLocalFrame(False)
+            keep(task, 6, None, mask)
+            sample = tsid.TrajectorySample(12, 6)
+            sample.value(tsid.SE3ToVector(X))
+            task.setReference(sample)
+            self.program.addMotionTask(task, 1.0, 1, 0.0)
+        posture = keep(tsid.TaskJointPosture("posture", self.robot), robot.nv - 6, at[7:])
+        self.program.addMotionTask(posture, 0.01, 1, 0.0)
+        bounds = tsid.TaskActuationBounds("bounds", self.robot)
+        most = robot.effortLimit[6:]
+        bounds.setBounds(-most, most)
+        self.program.addActuationTask(bounds, 1.0, 0, 0.0)
+        self.parts.append(bounds)
+        self.solver = tsid.SolverHQuadProgFast("solver")
+        self.solver.resize(self.program.nVar, self.program.nEq, self.program.nIn)
+        self.pin = pin
+
+    def call(self, q: np.ndarray, v: np.ndarray):
+        at, speed = self.way.theirs(q, v)
+
+        def run():
+            found = self.solver.solve(self.program.computeProblemData(0.0, at, speed))
+            return self.program.getActuatorForces(found), self.program.getAccelerations(found)
+
+        return run
+
+
 def forces(repeats: int, count: int) -> None:
-    """Print the time of torques of a G1 that stands and moves."""
-    frames, corners, _ = STANDING["g1"]
-    model, q = standing("g1")
-    v = 0.05 * np.random.default_rng(0).standard_normal(model.nv)
-    tasks = [CenterOfMassTask(model.center_of_mass(q)), OrientationTask("torso_link").hold(model, q),
-             PoseTask("left_wrist_yaw_link").hold(model, q), PostureTask(q, weight=0.1)]  # fmt: skip
-    body = WholeBodyControl(model, map(AccelerationTask, tasks), [SupportContact(frame, corners) for frame in frames])
-    kinds = {"torques": lambda: body.solve(q, v)}
-    spent = in_turn(kinds, repeats, count)["torques"]
-    print(f"\nG1 on eight points, four tasks: {spent:.0f} us a call of WholeBodyControl")
+    """Print the time of torques of humanoids that stand and move."""
+    print("\n| microseconds a call, torques | vitree | TSID | share | difference of accelerations |")
+    print("|---|---|---|---|---|")
+    for name, trunk, hand in (("g1", "torso_link", "left_wrist_yaw_link"),
+                              ("talos", "torso_2_link", "gripper_left_base_link")):  # fmt: skip
+        frames, corners, _ = STANDING[name]
+        model, q = standing(name)
+        v = 0.05 * np.random.default_rng(0).standard_normal(model.nv)
+        tasks = [CenterOfMassTask(model.center_of_mass(q)), OrientationTask(trunk).hold(model, q),
+                 PoseTask(hand).hold(model, q), PostureTask(q, weight=0.1)]  # fmt: skip
+        soles = [SupportContact(frame, corners, damping=20.0) for frame in frames]
+        body = WholeBodyControl(model, map(AccelerationTask, tasks), soles, position_limits=False)
+        kinds = {"vitree": lambda body=body, q=q, v=v: body.solve(q, v)}
+        try:
+            peer = Tsid(model, name, trunk, hand, q)
+        except ImportError:
+            spent = in_turn(kinds, repeats, count)
+            print(f"| {name}, 4 tasks, 8 points | {spent['vitree']:.0f} | not installed | | |")
+            continue
+        theirs = kinds["TSID"] = peer.call(q, v)
+        spent = in_turn(kinds, repeats, count)
+        own = peer.way.theirs(q, body.solve(q, v).acceleration)[1]
+        off = np.abs(theirs()[1] - own).max() / np.abs(own).max()
+        share = spent["vitree"] / spent["TSID"]
+        print(f"| {name}, 4 tasks, 8 points | {spent['vitree']:.0f} | {spent['TSID']:.0f} | {share:.2f} | {off:.2g} |")
 
 
 def print_row(title: str, times: dict[str, float]) -> None:
@@ -269,9 +357,14 @@ def print_row(title: str, times: dict[str, float]) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--smoke", action="store_true", help="only see that it runs")
-    smoke = parser.parse_args().smoke
+    parser.add_argument("--torques", action="store_true", help="only torques of humanoids")
+    given = parser.parse_args()
+    smoke = given.smoke
     warnings.simplefilter("ignore")
     print(peers.machine())
+    if given.torques:
+        forces(2 if smoke else 100, 3)
+        raise SystemExit
     print("\n| poses | | reached | ms, mean | ms, most |\n|---|---|---|---|---|")
     for name, frame in (("ur5", "wrist_3_link"), ("panda", "panda_link7")):
         poses(name, frame, 2 if smoke else 50)

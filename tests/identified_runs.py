@@ -47,3 +47,20 @@ def swings(seed, duration=1.5, dt=0.01, runs=2, noise=(2e-3, 2e-2), finer=1):
         v = None if noise[1] is None else run.v[0] + noise[1] * rng.normal(size=run.v[0].shape)
         found.append(vt.Measurement(run.t, q, v, torque=tau))
     return found
+
+
+def disturbed(seed, duration=1.5, dt=0.01, runs=8, size=0.1, decay=0.3, zeros=0.0):
+    """Such runs under a further torque, of standard deviation size, that nobody measured.
+
+    It is correlated over times of ``decay`` [s]. Encoders have another zero in each run, of deviation ``zeros``.
+    """
+    rng = np.random.default_rng(seed)
+    steps, found, keep = round(duration / dt), [], np.exp(-dt / decay)
+    for _ in range(runs):
+        tau, unknown = waves(rng, np.arange(steps) * dt, 2.0), size * rng.normal(size=(steps, 2))
+        for k in range(1, steps):
+            unknown[k] = keep * unknown[k - 1] + np.sqrt(1 - keep**2) * unknown[k]
+        run = vt.rollout(PLANT, rng.uniform(-1.5, 1.5, (1, 2)), duration=duration, dt=dt, control=(tau + unknown)[None])
+        q = run.q[0] + zeros * rng.normal(size=2) + 2e-3 * rng.normal(size=run.q[0].shape)
+        found.append(vt.Measurement(run.t, q, run.v[0] + 2e-2 * rng.normal(size=q.shape), torque=tau))
+    return found

@@ -18,9 +18,9 @@ MAPS = {
     "frame_jacobian": "fq", "frame_jacobian_rate": "fqv", "frame_velocity": "fqv", "frame_acceleration": "fqvv",
     "center_of_mass_velocity": "qv", "center_of_mass_acceleration": "qvv", "center_of_mass_jacobian": "q",
     "centroidal_momentum": "qv", "centroidal_momentum_rate": "qvv", "centroidal_momentum_matrix": "q",
-    "centroidal_momentum_matrix_rate": "qv", "centroidal_inertia": "q", "coriolis_matrix": "qv",
-    "joint_torque_regressor": "qvv", "body_regressor": "fqvv", "kinetic_energy_regressor": "qv",
-    "potential_energy_regressor": "q",
+    "centroidal_momentum_matrix_rate": "qv", "centroidal_inertia": "q", "_centroidal_derivatives": "qvv",
+    "coriolis_matrix": "qv", "joint_torque_regressor": "qvv", "body_regressor": "fqvv",
+    "kinetic_energy_regressor": "qv", "potential_energy_regressor": "q",
 }  # fmt: skip
 #: All of them that take stacks of states.
 STACKED = {name: letters for name, letters in (CALLS | MAPS).items() if name != "validate_configuration"}

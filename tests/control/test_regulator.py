@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cart_poles import cart_pole
-from random_models import chain_flat
+from random_models import chain_flat, random_flat
 from touching_models import STANDING
 
 import vitree as vt
 from vitree.control import lqr, tvlqr
+from vitree.mechanism.flat import KINDS
 
 
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])
@@ -31,6 +32,32 @@ def test_a_pole_stays_upright_at_the_cost_that_is_promised(method):
     np.testing.assert_allclose(cost, small @ regulator.P[0] @ small, rtol=1e-4)
     run = vt.simulate(model, [0.3, 0.25], duration=12.0, dt=dt, method=method, control=regulator.controller())
     assert np.abs(run.q[-1]).max() < 1e-5
+
+
+@pytest.mark.parametrize("kinds", [*((kind,) for kind in KINDS), KINDS], ids=[*KINDS, "all"])
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+def test_eigenvalues_of_the_closed_loop_are_those_of_runs(kinds, method):
+    """Random trees held by the torques of all joints: they come back, as fast as the slowest eigenvalue says."""
+    rng = np.random.default_rng(len(kinds))
+    model, dt = vt.Model(random_flat(rng, nbody=4, kinds=kinds)), 0.01
+    q = model.random_configuration(rng)
+    torque = -model.passive_force(q)
+    at = vt.linearize(model, q, dt=dt, method=method, control=torque)
+    Q, R = rng.uniform(1.0, 5.0, 2 * model.nv), rng.uniform(0.1, 1.0, model.nv)
+    regulator = lqr(at, Q, R, torque=torque)
+    K, P = regulator.K[0], regulator.P[0]
+    closed = at.A - at.by_torque @ K
+    slowest = np.abs(np.linalg.eigvals(closed)).max()
+    assert slowest < 1
+    np.testing.assert_allclose(P, np.diag(Q) + K.T @ (R[:, None] * K) + closed.T @ P @ closed, rtol=1e-7,
+                               atol=1e-9 * np.abs(P).max())  # fmt: skip
+    away = 1e-4 * rng.normal(size=model.nv)
+    steps = int(np.ceil(np.log(1e-2) / np.log(slowest)))
+    run = vt.simulate(model, model.integrate(q, away), duration=steps * dt, dt=dt, method=method, tolerance=1e-13,
+                      control=regulator.controller())  # fmt: skip
+    x = np.concatenate([away, np.zeros(model.nv)])
+    there = np.concatenate([model.difference(q, run.q[-1]), run.p[-1]])
+    assert np.abs(there - np.linalg.matrix_power(closed, steps) @ x).max() < 1e-2 * np.abs(x).max()
 
 
 def test_a_run_is_followed_from_another_start():

@@ -194,6 +194,85 @@ def test_a_robot_that_falls_gets_torques(speed):
     assert slip > 1.0
 
 
+# ---- friction of joints ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_smooth_friction_of_joints_is_compensated(seed):
+    model, q, v = coupled(seed, base="fixed", kinds=("revolute", "prismatic"), damping=True)[:3]
+    assert model.friction.any()
+    wanted = np.random.default_rng(seed).standard_normal(model.nv)
+    law = AccelerationTask(PostureTask(q), stiffness=0.0, acceleration=wanted)
+    v = 0.01 * v  # where friction is neither linear nor saturated
+    limits = {"position_limits": False, "effort_limits": False}
+    found = WholeBodyControl(model, [law], period=0.0, **limits).solve(q, v)
+    np.testing.assert_allclose(found.acceleration, wanted, atol=1e-4)
+    there = model.forward_dynamics(q, v, found.torque)
+    np.testing.assert_allclose(there.acceleration, found.acceleration, rtol=1e-8, atol=1e-8)
+    bare = WholeBodyControl(model, [law], joint_friction=False, **limits).solve(q, v)
+    np.testing.assert_allclose(model.rnea(q, v, bare.acceleration) + model.damping * v, bare.torque, atol=1e-9)
+    assert np.abs(found.torque - bare.torque).max() > 0.05
+
+
+def rubbing_arm(**friction):
+    arm = vt.load_urdf(vt.find_robot("ur5"))
+    return arm.with_parameters(**{name: np.full(arm.nv, f) for name, f in friction.items()})
+
+
+@pytest.mark.parametrize("friction", [{"dry_friction": 4.0}, {"friction": 4.0}, {"friction": 2.0, "dry_friction": 3.0}])
+def test_joints_with_friction_follow_their_targets_and_reach_them(friction):
+    start, way = np.array([0.3, -1.0, 1.2, -0.5, 0.7, 0.2]), np.array([0.4, 0.3, -0.5, 0.2, -0.3, 0.5])
+
+    def off(model, **more):
+        task = PostureTask(start)
+        control = WholeBodyControl(model, [AccelerationTask(task, stiffness=400.0)], **more)
+
+        def torque(t, q, v):
+            s = min(t, 1.0)
+            control.tasks[0].task.target = start + way * s * s * (3 - 2 * s)
+            return control(t, q, v)
+
+        run = vt.simulate(model, start, duration=1.5, dt=1e-3, control=vt.Controller(torque, 1e-3))
+        s = np.minimum(run.t, 1.0)[:, None]
+        away = np.abs(run.q - start - way * s * s * (3 - 2 * s)).max(axis=1)
+        return away.max(), away[-1]
+
+    without = off(rubbing_arm())
+    model = rubbing_arm(**friction)
+    compensated, left = off(model), off(model, joint_friction=False)
+    assert compensated[0] < 1.05 * without[0] and left[0] > 2.0 * without[0]
+    assert compensated[1] < 3e-4 < 1e-2 < left[1]  # 1e-4/(period stiffness)
+
+
+def test_limits_of_torque_hold_with_friction():
+    arm = rubbing_arm(dry_friction=5.0)
+    effort = np.array([joint.effort[0] for joint in arm.joints])
+    rng = np.random.default_rng(0)
+    limited = 0
+    for _ in range(50):
+        q, v = rng.uniform(-1.5, 1.5, 6), rng.choice([0.0, 1e-4, 1.0], 6) * rng.standard_normal(6)
+        law = AccelerationTask(PostureTask(q + rng.standard_normal(6)), stiffness=rng.choice([1.0, 100.0, 1000.0]))
+        torque = WholeBodyControl(arm, [law]).solve(q, v).torque
+        assert (np.abs(torque) <= effort + 1e-6).all()
+        limited += np.isclose(np.abs(torque), effort).any()
+    assert 10 < limited < 50
+
+
+def test_a_humanoid_with_dry_joints_gets_what_they_take():
+    smooth, q = robot()
+    dry = smooth.with_parameters(dry_friction=np.where(np.arange(smooth.nv) < 6, 0.0, 2.0))
+    v = smooth.project_velocity(q, 0.2 * np.random.default_rng(0).standard_normal(smooth.nv))
+    frames, corners, _ = STANDING["g1"]
+    soles = [SupportContact(frame, corners) for frame in frames]
+    bare, found = (WholeBodyControl(x, some_tasks(x, q), soles).solve(q, v) for x in (smooth, dry))
+    np.testing.assert_allclose(found.acceleration, bare.acceleration, atol=1e-5)
+    ahead = v + 1e-3 * bare.acceleration
+    moving = np.abs(ahead) > 1e-2
+    assert moving[6:].sum() > 10 and not found.torque[:6].any()
+    np.testing.assert_allclose((found.torque - bare.torque)[6:][moving[6:]], 2.0 * np.sign(ahead[6:][moving[6:]]),
+                               atol=1e-3)  # fmt: skip
+
+
 def test_errors_name_what_is_wrong():
     model, q = robot()
     v = np.zeros(model.nv)
@@ -212,6 +291,8 @@ def test_errors_name_what_is_wrong():
         (lambda: WholeBodyControl(model, [task], [SupportContact("foot", (0, 0, 0))]), 'no frame "foot"'),
         (lambda: WholeBodyControl(model, [AccelerationTask(PoseTask("pelvis"))]).solve(q, v), "no target"),
         (lambda: body([task]).solve(q, np.full(model.nv, np.nan)), "finite"),
+        (lambda: body([task], joint_friction="yes"), "joint_friction=.yes. must be True"),
+        (lambda: body([task], period=-1.0), "period=-1.0 must be a finite time"),
         (lambda: WholeBodyControl(four_bar.compile(), [AccelerationTask(PostureTask([0, 0]))]), "has constraints"),
     ):
         with pytest.raises(vt.VitreeError, match=text):

@@ -260,6 +260,15 @@ def receding_horizon(run, text):
     assert np.abs(run.v[-1]).max() < 0.1 and float(re.search(r"takes (\S+) ms", text)[1]) < 20
 
 
+def pole_at_1_khz(run, text):
+    """It stays upright whatever hits it, within the motor's force, and the cart is where it is to be each second."""
+    off = [float(x) for x in re.search(r"is \[(.*)\] m", text)[1].split()]
+    assert len(off) == 4 and max(off) < 0.05 and len(run.t) == 4001
+    lean = float(re.search(r"at most (\S+) rad", text)[1])
+    assert 0.1 < lean < 0.8 and abs(run.q[-1, 1]) < 0.01
+    assert float(re.search(r"takes (\S+) ms", text)[1]) < 5  # 0.3 on a machine that does nothing else
+
+
 def reach(run, text):
     """The hand comes to its pose from a start that was not planned; the motors are strong enough."""
     gone = re.findall(r"is (\S+) m and +(\S+) degrees", text)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from closed_chains import finger
-from identified_runs import ASKED, GUESS, PENDULUM, PLANT, TRUTH, swings, waves
+from identified_runs import ASKED, GUESS, PENDULUM, PLANT, TRUTH, disturbed, swings, waves
 from scipy import optimize
 
 import vitree as vt
@@ -220,6 +220,57 @@ def test_intervals_of_95_percent_have_the_truth_95_times_in_a_hundred():
     assert np.abs(errors.mean(0)).max() < 3 / np.sqrt(40)  # no bias
 
 
+def test_the_jackknife_is_that_of_fits_without_a_window_or_run():
+    """To first order in the moves: of runs with little noise they are small."""
+    runs = swings(5, runs=5, noise=(1e-4, 1e-3), duration=0.6)
+    whole = vt.identify(GUESS, ASKED, runs, window=0.6, clusters="runs", noise=(1e-4, 1e-3))
+    parts = [vt.identify(GUESS, ASKED, [*runs[:k], *runs[k + 1 :]], window=0.6, noise=(1e-4, 1e-3)) for k in range(5)]
+    values = np.array([[*part.values.values()] for part in parts])
+    away = values - values.mean(0)
+    expected = 0.8 * away.T @ away
+    np.testing.assert_allclose(whole.covariance, expected, rtol=0.02, atol=1e-3 * np.abs(expected).max())
+    assert whole.values == pytest.approx(vt.identify(GUESS, ASKED, runs, window=0.6, noise=(1e-4, 1e-3)).values)
+    low, high = whole.intervals["mass rod1"]
+    assert high - low == pytest.approx(2 * 2.776445 * whole.standard_errors["mass rod1"])  # Student's t of 4
+    # runs of one window are windows
+    windows = vt.identify(GUESS, ASKED, runs, window=0.6, clusters="windows", noise=(1e-4, 1e-3))
+    np.testing.assert_allclose(windows.covariance, whole.covariance, rtol=1e-12)
+
+
+def test_what_one_run_alone_tells_has_no_error():
+    still = vt.Measurement(np.arange(41) * 0.01, np.zeros((41, 2)), np.zeros((41, 2)))
+    (moved,) = swings(1, runs=1, duration=0.5)
+    found, other = (vt.identify(GUESS, {"damping": ["hinge1"]}, [still, still, moved], window=0.5, clusters=clusters)
+                    for clusters in ("runs", "records"))  # fmt: skip
+    assert found.standard_errors["damping hinge1"] == np.inf and not found.unidentifiable
+    assert np.isfinite(other.standard_errors["damping hinge1"])
+
+
+def test_correlated_residuals_are_told():
+    found = vt.identify(GUESS, ASKED, disturbed(0, runs=3), window=0.5)
+    assert any("correlated" in text and 'clusters="windows"' in text for text in found.warnings)
+    assert not any("correlated" in text for text in vt.identify(GUESS, ASKED, swings(0), window=0.5).warnings)
+    for clusters in ("windows", "runs"):
+        found = vt.identify(GUESS, ASKED, disturbed(0, runs=3), window=0.5, clusters=clusters)
+        assert found.clusters == clusters and not any("correlated" in text for text in found.warnings)
+
+
+@pytest.mark.slow
+def test_intervals_hold_where_the_model_is_wrong():
+    """Torques that nobody measured are correlated over 0.3 s, and the zeros of encoders differ from run to run."""
+    inside, errors = {name: [] for name in ("records", "windows", "runs")}, {}
+    for seed in range(20):
+        runs = disturbed(seed, zeros=0.01 * (seed % 2))
+        for name, rows in inside.items():
+            found = vt.identify(GUESS, ASKED, runs, window=0.5, clusters=name)
+            rows.append([found.intervals[key][0] <= true <= found.intervals[key][1] for key, true in TRUTH.items()])
+            errors.setdefault(name, []).append(errors_of(found, TRUTH))
+    assert np.mean(inside["records"]) < 0.4  # the independent noise of each record is the least of it
+    for name in ("windows", "runs"):
+        assert np.mean(inside[name]) > 0.9 and (np.mean(inside[name], axis=0) >= 0.8).all()
+        assert 0.7 < np.std(errors[name]) < 1.3
+
+
 @pytest.mark.slow
 def test_payload_friction_and_damping_of_the_arm_are_found():
     """Six axes under the torque of a tracking law, of which only q is measured."""
@@ -301,6 +352,10 @@ def test_a_trajectory_is_a_run_and_threads_do_not_matter():
     ({"noise": (0.1,)}, vt.InputError, "noise"),
     ({"noise": (0.1, -1.0)}, vt.InputError, "noise"),
     ({"confidence": 95}, vt.InputError, "confidence"),
+    ({"clusters": "rows"}, vt.InputError, 'clusters="rows" is not known; choose from "records", "windows", "runs"'),
+    ({"clusters": ["runs"]}, vt.InputError, "clusters.* is not known"),
+    ({"clusters": "runs"}, vt.InputError, 'has 1 of these, .* more runs, or clusters="windows"'),
+    ({"clusters": "windows", "window": 0.5}, vt.InputError, "has 1 of these, .* shorter window"),
     *(({"evaluations": x}, vt.InputError, "evaluations=.* whole number") for x in (0, -3, 2.5, None, "many", True)),
     ({"fit_starts": 1}, vt.InputError, "fit_starts"),
     ({"method": "rk5"}, vt.VitreeError, "rk5"),

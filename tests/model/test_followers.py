@@ -23,6 +23,7 @@ COMPOSED = {
     "body_poses": "_pose_rows", "frame_pose": "_pose_rows", "frame_poses": "_pose_rows", "contact_gaps": "_pose_rows",
     "center_of_mass": "_energies", "kinetic_energy": "_energies", "potential_energy": "_energies",
     "momentum": "_energies",
+    "centroidal_momentum_derivatives": "_centroidal_derivatives",
     "generalized_momentum": "_momenta", "velocity_from_momentum": "_velocities",
     "constraint_errors": "_constraint_errors", "_constraint_errors": "_constraint_rows, _facing_cosines",
     "constraint_jacobian": "_constraint_rows", "_constrained_velocities": "_mass_matrices, _constraint_rows",
@@ -192,6 +193,7 @@ EXPECTED = {
     "frame_jacobian_rate": force, "center_of_mass_velocity": same, "center_of_mass_acceleration": same,
     "center_of_mass_jacobian": force, "centroidal_momentum": same, "centroidal_momentum_rate": same,
     "centroidal_momentum_matrix": force, "centroidal_momentum_matrix_rate": force, "centroidal_inertia": same,
+    "centroidal_momentum_derivatives": (force,) * 4,
     "coriolis_matrix": matrix, "joint_torque_regressor": force_rows, "body_regressor": same,
     "kinetic_energy_regressor": same, "potential_energy_regressor": same,
 }  # fmt: skip

@@ -109,6 +109,29 @@ def test_the_inertia_about_the_center_of_mass(model):
     close(model.centroidal_inertia(q), expected)
 
 
+@EACH
+def test_the_derivatives_of_the_momentum_and_of_its_rate(model):
+    q, v, a = state(model, 17)
+    found = model.centroidal_momentum_derivatives(q, v, a)
+
+    def along(f):
+        return np.array([rate(model, lambda q, _: f(q, 0.0 * v), q, e) for e in np.eye(model.nv)]).T
+
+    def by_velocity(e):
+        values = [model.centroidal_momentum_rate(q, v + t * e, a) for t in STEP * np.arange(-3, 4)]
+        return np.tensordot(STENCIL, np.array(values), 1) / STEP
+
+    close(found.momentum_by_q, along(lambda q, _: model.centroidal_momentum(q, v)), 1e-8)
+    close(found.rate_by_q, along(lambda q, _: model.centroidal_momentum_rate(q, v, a)), 1e-8)
+    close(found.rate_by_v, np.array([by_velocity(e) for e in np.eye(model.nv)]).T, 1e-8)
+    close(found.rate_by_a, model.centroidal_momentum_matrix(q))
+    # of coordinates that do not accelerate, and on a stack
+    at_rest = model.centroidal_momentum_derivatives(q, v)
+    stack = model.centroidal_momentum_derivatives(np.array([q, q]), v, np.array([a, 0 * a]))
+    for one, other, rows in zip(found, at_rest, stack, strict=True):
+        close(rows, np.array([one, other]))
+
+
 def test_a_floating_body_that_turns_as_a_whole():
     """With all joints but the base at rest, the angular momentum is the inertia times the angular velocity."""
     model = MODELS["floating"]
@@ -128,7 +151,7 @@ def test_far_from_the_origin_no_digits_are_lost(name):
     for method, given in {"centroidal_momentum": (v,), "centroidal_momentum_matrix": (), "coriolis_matrix": (v,),
                           "centroidal_momentum_matrix_rate": (v,), "joint_torque_regressor": (v, a),
                           "centroidal_momentum_rate": (v, a), "centroidal_inertia": (),
-                          "center_of_mass_jacobian": ()}.items():  # fmt: skip
+                          "center_of_mass_jacobian": (), "_centroidal_derivatives": (v, a)}.items():  # fmt: skip
         close(getattr(model, method)(far, *given), getattr(model, method)(q, *given), 1e-8)
 
 
@@ -265,6 +288,7 @@ def test_both_builds_have_the_same_bits(name):
     given = {"n": model.frame_names[-1], "x": "local", "q": q}
     for method, letters in {
         "centroidal_momentum_matrix_rate": "qv", "coriolis_matrix": "qv", "frame_acceleration": "nqvax",
+        "_centroidal_derivatives": "qva",
         "joint_torque_regressor": "qva", "body_regressor": "nqva", "center_of_mass_jacobian": "q",
         "kinetic_energy_regressor": "qv", "potential_energy_regressor": "q",
     }.items():  # fmt: skip
@@ -303,6 +327,9 @@ def test_pinocchio_has_the_same(name, base):
     close(model.centroidal_momentum_matrix(q)[np.ix_(rows, order)], pin.ccrba(theirs, data, pq, pv))
     close(model.centroidal_inertia(q), data.Ig.inertia)
     close(model.centroidal_momentum_matrix_rate(q, v)[np.ix_(rows, order)], pin.dccrba(theirs, data, pq, pv))
+    derivatives = pin.computeCentroidalDynamicsDerivatives(theirs, data, pq, pv, pa)
+    for found, expected in zip(model.centroidal_momentum_derivatives(q, v, a), derivatives, strict=True):
+        close(found[np.ix_(rows, order)], expected)
     close(model.coriolis_matrix(q, v)[np.ix_(order, order)], pin.computeCoriolisMatrix(theirs, data, pq, pv))
     Y = model.joint_torque_regressor(q, v, a)
     close(Y[np.ix_(order, columns)], pin.computeJointTorqueRegressor(theirs, data, pq, pv, pa))

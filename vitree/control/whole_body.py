@@ -16,7 +16,7 @@ from vitree.control.priorities import INFEASIBLE, NONE, OPTIMAL, daqp_module
 from vitree.control.tasks import COM, ORIENTATION, POSE, POSITION, POSTURE, KinematicTask
 from vitree.errors import InputError, ModelError
 from vitree.mechanism.drives import Drive
-from vitree.mechanism.flat import limits_of
+from vitree.mechanism.flat import limits_of, smooth_sign
 from vitree.model.dynamics import refuse_rolling
 from vitree.model.model import Model
 from vitree.se3 import log
@@ -28,6 +28,10 @@ EQUATION = 5
 REGULAR = 1e-6
 #: Of proximal steps: convex programs of any weights end with them.
 PROXIMAL = 1.0
+#: Speed below which dry friction is compensated in part [m/s or rad/s].
+CREEP = 1e-4
+#: By how much the solver may exceed a limit of effort [N or N m].
+WITHIN = 1e-9
 #: Edges of the pyramid within a friction cone.
 EDGES = np.array([(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)])
 
@@ -190,6 +194,14 @@ class WholeBodyControl:
         joints that no torque within limits brakes before their limits of position, it is that of braking.
     force_weight : float [-]
         Of the squares of contact forces, in units of the weight over the number of points; it shares them out.
+    joint_friction : bool
+        Whether torques compensate the friction of the model's joints, ``friction`` and ``dry_friction``. Limits of
+        efforts hold for the sum.
+    period : float [s]
+        For which a torque is applied. Friction is compensated in the direction of the velocity that the solution
+        leads to, v + period a; in part where that is below 1e-4 m/s or rad/s and friction is dry, so that a
+        joint that stands does so within 1e-4/(period stiffness) of its target. With 0 it is that of the velocity v,
+        and dry friction of joints at rest is not compensated.
 
     Raises
     ------
@@ -207,7 +219,7 @@ class WholeBodyControl:
     def __init__(
         self, model: Model, tasks: Iterable[AccelerationTask], contacts: Iterable[SupportContact] = (), *,
         effort_limits: bool = True, position_limits: bool = True, limit_rate: float = 20.0,
-        contact_weight: float = 30.0, force_weight: float = 1e-3,
+        contact_weight: float = 30.0, force_weight: float = 1e-3, joint_friction: bool = True, period: float = 1e-3,
     ):  # fmt: skip
         self.model = of_kind(model, Model, "model", "a Model")
         self._require_plain()
@@ -218,7 +230,8 @@ class WholeBodyControl:
                               for each in given)  # fmt: skip
         if not self.tasks:
             raise InputError("tasks", tasks, "are none; give one at least, such as a posture")
-        for name, value in (("effort_limits", effort_limits), ("position_limits", position_limits)):
+        for name, value in (("effort_limits", effort_limits), ("position_limits", position_limits),
+                            ("joint_friction", joint_friction)):  # fmt: skip
             if not isinstance(plain_scalar(value), bool):
                 raise InputError(name, value, "must be True or False")
         self._contact_weight, self._force_weight = real(contact_weight), real(force_weight)
@@ -227,6 +240,12 @@ class WholeBodyControl:
                              ("limit_rate", self._limit_rate)):  # fmt: skip
             if not 0 < number < math.inf:
                 raise InputError(name, number, "must be positive")
+        self._period = real(period)
+        if not 0 <= self._period < math.inf:
+            raise InputError("period", period, "must be a finite time, zero or positive")
+        flat = model.full.flat
+        rubs = joint_friction and (flat.friction.any() or flat.dry_friction.any())
+        self._rubs = (flat.friction, flat.friction_velocity, flat.dry_friction) if rubs else None
         limits = list(limits_of(model.joints, model.constraints)) if position_limits else []
         self._limited = np.array([row[1] for row in limits], int), np.array([row[2] for row in limits], int)
         self._ends = np.array([row[3] for row in limits]), np.array([row[4] for row in limits])
@@ -254,7 +273,7 @@ class WholeBodyControl:
         MissingExtraError
             If DAQP is not installed.
         """
-        model, n, m = self.model, self.model.nv, self._edges
+        model, n = self.model, self.model.nv
         q, v = model.validate_configuration(q), entries(v, (n,), "v")
         G, followers = self._G, model._followers
         full = (q, v) if followers is None else (followers.expand(q), followers.expand_velocity(v))
@@ -266,6 +285,37 @@ class WholeBodyControl:
             h = h + self._damped * v
         self._fill_tasks(full[0], v)
         D = self._fill_contacts()
+        rubbing = self._friction(v)
+        a, strength = self._solution(q, v, M, h + rubbing)
+        if self._rubs is not None:
+            rubbing = self._friction(v + self._period * a)
+            torque = M @ a + h + rubbing - D @ strength
+            if ((torque < self._least - WITHIN) | (torque > self._most + WITHIN))[~self._passive].any():
+                a, strength = self._solution(q, v, M, h + rubbing)
+        torque = M @ a + h + rubbing - D @ strength
+        torque[self._passive] = 0.0
+        forces, at = [], 0
+        for contact in self.contacts:
+            count = len(contact.points)  # type: ignore[arg-type]
+            forces.append(strength[at : at + 4 * count].reshape(count, 4) @ (self._unit * contact.edges))
+            at += 4 * count
+        slip = np.abs(self._contact_A @ a - self._contact_b).max(initial=0.0)
+        return BodyForces(torque, a, tuple(forces), float(slip))
+
+    # ---- how
+
+    def _friction(self, v: np.ndarray) -> np.ndarray:
+        """The torques (nv,) that compensate the friction of joints at velocities (nv,)."""
+        if self._rubs is None:
+            return np.zeros(len(v))
+        (smooth, slow, dry), G = self._rubs, self._G
+        v = v if G is None else G @ v
+        found: np.ndarray = smooth * smooth_sign(v, slow) + dry * smooth_sign(v, CREEP)
+        return found if G is None else found @ G
+
+    def _solution(self, q: np.ndarray, v: np.ndarray, M: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Accelerations and strengths of edges, once tasks and contacts are filled in."""
+        n, m, D = self.model.nv, self._edges, self._D
         A, b, H, g, rows = self._A, self._b, self._H, self._g, self._rows
         H[:n, :n] = A.T @ A
         g[:n] = -(b @ A) - self._posture
@@ -291,18 +341,7 @@ class WholeBodyControl:
         if x is None:
             self._require_targets()
             raise InputError("DAQP has not solved the program of torques at this state; bring weights nearer together")
-        a, strength = x[:n], x[n:]
-        torque = M @ a + h - D @ strength
-        torque[self._passive] = 0.0
-        forces, at = [], 0
-        for contact in self.contacts:
-            count = len(contact.points)  # type: ignore[arg-type]
-            forces.append(strength[at : at + 4 * count].reshape(count, 4) @ (self._unit * contact.edges))
-            at += 4 * count
-        slip = np.abs(self._contact_A @ a - self._contact_b).max(initial=0.0)
-        return BodyForces(torque, a, tuple(forces), float(slip))
-
-    # ---- how
+        return x[:n], x[n:]
 
     def _solved(self, bounds: int, feasible: bool = False) -> np.ndarray | None:
         """The solution with so many bounds, None if there is none; ``feasible``: there is one."""

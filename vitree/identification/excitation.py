@@ -12,7 +12,8 @@ from scipy import linalg, optimize
 from vitree.arguments import Keywords, explain_calls, mapping, numbers_of, real, whole
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.identification.base import BaseParameters, generator_of, of_rows, random_states, rows_of
-from vitree.identification.regressor import TorqueRegressor, require_native, smooth_sign, smooth_sign_slope
+from vitree.identification.regressor import TorqueRegressor, require_native
+from vitree.mechanism.flat import smooth_sign, smooth_sign_slope
 from vitree.model.model import Model
 
 CRITERIA = ("log-det", "condition")

@@ -293,6 +293,12 @@ class Fit:
         found: np.ndarray = triangle_of(self.projection(at, at.A).reshape(-1, at.A.shape[2])) @ at.ways
         return found
 
+    def by_window(self, at: Point, half: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return P A (n, rows, k) by parameters half u, and its products (n, k) with the residuals of each window."""
+        assert at.A is not None and at.ways is not None
+        J = self.projection(at, at.A @ (at.ways @ half))
+        return J, np.einsum("nrk,nr->nk", J, at.r)
+
     def gradient(self, at: Point, x: np.ndarray) -> np.ndarray:
         """Return (P A)^T x (p,) of changes x (n, rows) of the residuals."""
         assert at.A is not None and at.ways is not None

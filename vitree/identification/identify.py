@@ -37,6 +37,12 @@ HIDDEN = 1e-3
 LEFT = 1e-2
 #: So many directions that leave no trace have a warning each.
 LISTED = 4
+#: What errors of records may be independent between.
+CLUSTERS = ("records", "windows", "runs")
+#: Correlation of the residuals of neighbouring records above which they are not independent.
+CORRELATED = 0.5
+#: A direction is told by one cluster alone if the others have less than this share of what is known of it.
+ALONE = 1e-6
 #: Estimated noise is not below this share of the spread of the motion.
 QUIETEST = 1e-9
 
@@ -53,6 +59,7 @@ def identify(
     bounds: Mapping[str, Mapping[str, ArrayLike]] | None = None,
     fit_starts: bool = True,
     confidence: float = 0.95,
+    clusters: str = "records",
     tolerance: float = 1e-8,
     evaluations: int = 100,
     threads: int | None = None,
@@ -96,6 +103,11 @@ def identify(
         False: windows start from the measured states as they are, which must have velocities without noise.
     confidence : float [-]
         Share of the intervals.
+    clusters : {"records", "windows", "runs"}
+        What errors are independent between. Noise of instruments is independent from record to record. Errors of the
+        model, such as friction that depends on the load, are correlated over a window, and those that differ from run
+        to run, such as the zeros of encoders, over a run: standard errors and intervals are then those of the
+        jackknife, from how the values move where one window or run is left out, at least three of these.
     tolerance : float [-]
         The search ends when a correction changes the sum of squares by a smaller share. Where joints stick, it ends
         when twelve trials together change it by less than 0.1 %.
@@ -125,7 +137,8 @@ def identify(
     ----------
     Bock 1983, "Recent advances in parameter identification techniques for O.D.E.", multiple shooting; Rucker & Wensing
     2022, "Smooth parameterization of rigid-body inertia"; Gautier 1991, "Numerical calculation of the base inertial
-    parameters of robots".
+    parameters of robots"; for clusters, MacKinnon, Nielsen & Webb 2023, "Cluster-robust inference: a guide to empirical
+    practice" (CV3).
     """
     began = time.perf_counter()
     _require(model)
@@ -135,6 +148,9 @@ def identify(
             raise InputError(name, value, f"must be a number above {low:g} and below {high:g}")
     if not isinstance(plain_scalar(fit_starts), bool):
         raise InputError("fit_starts", fit_starts, "must be True or False")
+    if type(clusters) is not str or clusters not in CLUSTERS:
+        names = ", ".join(f'"{name}"' for name in CLUSTERS)
+        raise InputError("clusters", clusters, f"is not known; choose from {names}", choices=CLUSTERS)
     if not (most := whole(evaluations) or 0) >= 1:
         raise InputError("evaluations", evaluations, "must be a whole number of sets of values, at least 1")
     for name in sorted(OF_ROLLOUTS.intersection(options)):
@@ -152,6 +168,7 @@ def identify(
         raise InputError("fit_starts=False needs measured velocities v")
     more = dict(options) | {"method": method, "threads": threads}
     fit, first = _windowed(what, checked, step, None if window is None else real(window), sigma, fit_starts, more)
+    _clusters(fit, clusters)
     best, settled = first, given
     if not given:
         sigma = {name: np.maximum(sigma[name], left) for name, left in _estimated(fit, first, sigma).items()}
@@ -171,7 +188,7 @@ def identify(
             break
         before, sigma = sigma, _estimated(fit, best, sigma)
         settled = all(np.abs(np.log(sigma[name] / before[name])).max() < SETTLED for name in sigma)
-    return _result(fit, first, best, float(confidence), given, began)
+    return _result(fit, first, best, float(confidence), given, clusters, began)
 
 
 def _require(model: Model) -> None:
@@ -294,7 +311,46 @@ def _root_mean_squares(fit: Fit, best: Point, sigma: dict[str, np.ndarray]) -> d
             for k, name in enumerate(sigma)}  # fmt: skip
 
 
-def _result(fit: Fit, first: Point, best: Point, confidence: float, given: bool, began: float) -> Identification:
+def _clusters(fit: Fit, clusters: str) -> np.ndarray:
+    """Return the cluster of each window, (n,); raise an InputError if there are fewer than three."""
+    of = fit.windows.run if clusters == "runs" else np.arange(len(fit.windows))
+    count = int(of.max()) + 1
+    if clusters != "records" and count < 3:
+        more = 'more runs, or clusters="windows"' if clusters == "runs" else "longer runs, or a shorter window="
+        raise InputError("clusters", clusters, f"has {count} of these, from which no errors follow; give {more}")
+    return of
+
+
+def _left_out(fit: Fit, best: Point, half: np.ndarray, clusters: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return how the values (p, n) move where each of n clusters of records is left out, times sqrt((n - 1)/n).
+
+    Beside it are the directions (p, m) that one cluster alone tells. In coordinates u, z = half u, the normal matrix of
+    all clusters is the unit matrix.
+    """
+    of = _clusters(fit, clusters)
+    count = int(of.max()) + 1
+    J, scores = fit.by_window(best, half)
+    moves, alone = np.empty((half.shape[1], count)), [np.zeros((half.shape[1], 0))]
+    for k in range(count):
+        own = J[of == k].reshape(-1, half.shape[1])
+        rest, W = np.linalg.eigh(np.eye(half.shape[1]) - own.T @ own)
+        told = rest > ALONE
+        moves[:, k] = W[:, told] @ (W[:, told].T @ scores[of == k].sum(0) / rest[told])
+        alone.append(W[:, ~told])
+    moves -= moves.mean(axis=1, keepdims=True)
+    return np.sqrt((count - 1) / count) * half @ moves, half @ np.concatenate(alone, axis=1)
+
+
+def _correlation(fit: Fit, best: Point) -> float:
+    """Return the largest correlation, of any coordinate, of a residual with that of the next record."""
+    r = fit.by_record(best.r)
+    both = (r[:, 1:] * r[:, :-1]).sum((0, 1))
+    found: float = (both / np.maximum((r**2).sum((0, 1)), 1e-300)).max()
+    return found
+
+
+def _result(fit: Fit, first: Point, best: Point, confidence: float, given: bool, clusters: str,
+            began: float) -> Identification:  # fmt: skip
     """Return values with their intervals, directions that are not told, and warnings."""
     what, windows = fit.parameters, fit.windows
     labels, p = what.labels, len(what)
@@ -306,17 +362,22 @@ def _result(fit: Fit, first: Point, best: Point, confidence: float, given: bool,
     half = V[:count].T / singular / size[:, None]  # J^+ = half U^T, and cov = s^2 half half^T
     hidden = V[count:] / size  # (k, p) changes of z that leave no trace
     by_z = what.derivatives(best.z)
+    if clusters == "records":
+        spread, freedom = np.sqrt(variance) * half, fit.freedom
+    else:
+        spread, alone = _left_out(fit, best, half, clusters)
+        hidden = np.concatenate((hidden, (alone / np.linalg.norm(alone * size[:, None], axis=0)).T))
+        freedom = spread.shape[1] - 1
 
     def estimates(names: Sequence[str], units: Sequence[str], values: np.ndarray, slopes: np.ndarray) -> Estimates:
         """Return numbers whose derivatives by z are slopes, with what the runs tell of them."""
         lost = np.abs(slopes @ hidden.T).max(axis=1, initial=0.0) > HIDDEN * np.linalg.norm(slopes / size, axis=1)
-        root = slopes @ half
-        return estimated(names, units, values, np.sqrt(variance) * root, lost, confidence, fit.freedom)
+        return estimated(names, units, values, slopes @ spread, lost, confidence, freedom)
 
     units = [one.unit for one in what.each]
     values = what.values(best.z)
     found = estimates(labels, units, values, by_z)
-    directions = named_directions(labels, hidden @ by_z.T, what.sizes)
+    directions = named_directions(labels, (V[count:] / size) @ by_z.T, what.sizes)
     # the step: what a fit with half of it would find
     halved = fit.residuals(best.model, best.q[:, None], best.v[:, None], halves=2)[:, 0] - best.r
     moves = -half @ (half.T @ fit.gradient(best, halved)) if np.isfinite(halved).all() else np.full(p, np.nan)
@@ -347,6 +408,11 @@ def _result(fit: Fit, first: Point, best: Point, confidence: float, given: bool,
             f"no step lowered the residuals by the {100 * fit.left:.2g} % that their slopes promise: they are not "
             "smooth, as those of joints that stick; the values may be beside the best ones"
         )
+    if clusters == "records" and fit.freedom > 50 and (correlation := _correlation(fit, best)) > CORRELATED:
+        warnings.append(
+            f"residuals of neighbouring records are correlated ({correlation:.2f}), as errors of a model are, and the "
+            'intervals are too narrow; give clusters="windows", or "runs" for errors that differ from run to run'
+        )
     if given and not 0.8 < rms < 1.25 and fit.freedom > 50:
         warnings.append(f"the weighted rms is {rms:.3g}, not 1: the noise is not as given, or the model is wrong")
     return Identification(
@@ -370,6 +436,7 @@ def _result(fit: Fit, first: Point, best: Point, confidence: float, given: bool,
         window=float((windows.seconds * windows.there).max()),
         starts=(windows.t, best.q, best.v),
         confidence=confidence,
+        clusters=clusters,
         evaluations=fit.evaluations,
         rollouts=fit.rollouts,
         instances=fit.instances,

@@ -207,6 +207,8 @@ class Windows:
         Of the rollout.
     t : (n,) array [s]
         Where windows start.
+    run : (n,) array of int
+        Which run a window is of.
     driving : dict of str to (n, steps, k) array
     """
 
@@ -225,6 +227,7 @@ class Windows:
         has = runs[0].v is not None
         self.v = np.empty((n, K, runs[0].v.shape[1])) if runs[0].v is not None else None
         self.t = np.array([run.t[a] for run, a, _ in cut])
+        self.run = np.array([next(k for k, one in enumerate(runs) if one is run) for run, _, _ in cut])
         for k, (run, a, b) in enumerate(cut):
             take = np.minimum(np.arange(a, a + K), b - 1)  # the last again where there are fewer
             self.there[k, : b - a] = True

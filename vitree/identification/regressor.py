@@ -14,6 +14,7 @@ import numpy as np
 
 from vitree.arguments import of_kind
 from vitree.errors import InputError
+from vitree.mechanism.flat import smooth_sign, smooth_sign_slope
 from vitree.model.model import Model
 from vitree.spatial.pseudo_inertia import ENTRIES, inertial_parameters, of_pseudo_inertia, pseudo_inertia
 
@@ -71,18 +72,6 @@ def sliding(model: Model) -> np.ndarray:
         at = joint.v_slice
         out[at.start : at.start + 3 if joint.kind == "free" else at.stop] = joint.kind in ("prismatic", "free")
     return out
-
-
-def smooth_sign(v: np.ndarray, speed: np.ndarray) -> np.ndarray:
-    """Return v / sqrt(v^2 + speed^2), the direction of friction, smooth below a speed."""
-    found: np.ndarray = v / np.sqrt(v**2 + speed**2)
-    return found
-
-
-def smooth_sign_slope(v: np.ndarray, speed: np.ndarray) -> np.ndarray:
-    """Return the derivatives of :func:`smooth_sign` by v."""
-    found: np.ndarray = speed**2 / (v**2 + speed**2) ** 1.5
-    return found
 
 
 class TorqueRegressor:

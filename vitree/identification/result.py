@@ -106,6 +106,8 @@ class Identification:
     starts : tuple of (windows,), (windows, nq), (windows, nv) arrays [s, m or rad, m/s or rad/s]
         When windows start, and from which states.
     confidence : float [-]
+    clusters : str
+        What errors are independent between: "records", "windows" or "runs".
     evaluations : int
         Sets of values that the fit asked for.
     rollouts, instances : int
@@ -134,6 +136,7 @@ class Identification:
     window: float
     starts: tuple[np.ndarray, np.ndarray, np.ndarray]
     confidence: float
+    clusters: str
     evaluations: int
     rollouts: int
     instances: int

@@ -199,6 +199,8 @@ def _held_in(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: 
     across = np.arange(1, leads.shape[2] + 1) < dims[:, None]
     friction[:, across], slip[:, across] = np.delete(lam, first, axis=1), np.delete(w, first, axis=1)
     rubs, yields = laws == RUB, (springs != 0).any(axis=2)
+    # where the damper of a contact would pull, no force acts
+    springs[yields & (whole <= ROUNDING * np.abs(whole).max(initial=0.0)), 1:] = 0.0
     # where points share their friction, some are at the bound while none of them slips
     speeds = np.linalg.norm(slip, axis=2)
     at_bound = np.linalg.norm(friction - leads * whole[:, :, None], axis=2)

@@ -69,6 +69,18 @@ class JointInfo:
     mimic: tuple[str, float, float] | None = None
 
 
+def smooth_sign(v: np.ndarray, speed: float | np.ndarray) -> np.ndarray:
+    """Return v / sqrt(v^2 + speed^2), the direction of friction, smooth below a speed."""
+    found: np.ndarray = v / np.sqrt(v**2 + speed**2)
+    return found
+
+
+def smooth_sign_slope(v: np.ndarray, speed: np.ndarray) -> np.ndarray:
+    """Return the derivatives of :func:`smooth_sign` by v."""
+    found: np.ndarray = speed**2 / (v**2 + speed**2) ** 1.5
+    return found
+
+
 def limits_of(
     joints: Iterable[JointInfo], constraints: Iterable[object]
 ) -> Iterator[tuple[JointInfo, int, int, float, float]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,27 @@ from vitree.spatial.rotations import hat
 PARAMETERS = 10
 #: Entries of an inertia in their order: xx, xy, xz, yy, yz, zz.
 _ROWS, _COLUMNS = np.triu_indices(3)
+
+
+class CentroidalDerivatives(NamedTuple):
+    """Derivatives of the momentum about the center of mass, and of its rate, (..., 6, nv); rows (angular, linear).
+
+    Attributes
+    ----------
+    momentum_by_q : (..., 6, nv) array
+        By displacements of the configuration, as ``integrate`` takes them [kg m^2/s or kg m/s, per m or rad].
+    rate_by_q : (..., 6, nv) array
+        The same of the rate [N m or N, per m or rad].
+    rate_by_v : (..., 6, nv) array
+        By the velocity [N m s, N s, or N s/m].
+    rate_by_a : (..., 6, nv) array
+        By the acceleration: the matrix of the momentum [kg m^2, kg m or kg].
+    """
+
+    momentum_by_q: np.ndarray
+    rate_by_q: np.ndarray
+    rate_by_v: np.ndarray
+    rate_by_a: np.ndarray
 
 
 class MapMethods(DynamicsMethods):
@@ -99,6 +120,34 @@ class MapMethods(DynamicsMethods):
         [kg m^2/s, kg m/s or kg/s].
         """
         return map_rows(self, "centroidal_momentum_matrix_rate", (6, self.nv), q, v)
+
+    def centroidal_momentum_derivatives(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike | None = None
+    ) -> CentroidalDerivatives:
+        """Return the derivatives of the momentum about the center of mass and of its rate by q, v and a, (..., 6, nv).
+
+        They are those of :meth:`centroidal_momentum` by q and of :meth:`centroidal_momentum_rate` by q, v and a, all in
+        world axes. The derivative of the momentum by v is the fourth, :meth:`centroidal_momentum_matrix`. Without ``a``
+        coordinates do not accelerate.
+
+        Raises
+        ------
+        InputError
+            If a state is none.
+
+        References
+        ----------
+        Carpentier & Mansard 2018, "Analytical derivatives of rigid body dynamics algorithms", for the way; the
+        equations are in ``_core/maps/centroidal.pxi``.
+        """
+        found = self._centroidal_derivatives(q, v, a)
+        return CentroidalDerivatives(*(found if found.ndim == 3 else np.moveaxis(found, -3, 0)))
+
+    @of_maps
+    @in_coordinates("force")
+    def _centroidal_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike | None = None) -> np.ndarray:
+        """The same as one array (..., 4, 6, nv)."""
+        return map_rows(self, "_centroidal_derivatives", (4, 6, self.nv), q, v, a)
 
     @of_maps
     @in_coordinates("plain")

@@ -247,6 +247,51 @@ cdef void derive_on_plane(ModelStepper self, int body, const SomeMembers* some, 
                     store3(u, axpy(to[k], t, load3(u)))
 
 
+cdef inline bint runs_over(const vt_contact* e) noexcept nogil:
+    # whether the place of contact moves over a shape at a rate that its place does not tell: ellipsoids and rims
+    if e.kind != ON_FACET or e.dim < 3:
+        return False
+    return (e.shape_a.kind == ELLIPSOID or e.shape_a.rims > 0 or e.shape_b.kind == ELLIPSOID or e.shape_b.rims > 0)
+
+
+cdef bint differ_ends(ModelStepper self, double* out) noexcept nogil:
+    # the derivatives (rows, ports) of slips over such shapes by displacements of bodies at node 2, which rows of Newton's
+    # method have but for the curvature. Returns whether there are such, and members are to be placed again
+    cdef Touching* x = &self.contact
+    cdef Pose before
+    cdef double share
+    cdef double* at
+    cdef int port, i, j, k, o, step, sign, count = 0
+    for k in range(x.count):
+        if runs_over(&self.touch[x.member[k]]):
+            count += 1
+            for o in range(x.cones.row[k] + 1, x.cones.row[k] + x.cones.dim[k]):
+                for port in range(x.ports):
+                    if x.owner[port] >= 0:
+                        out[o * <Py_ssize_t>x.ports + port] = 0.0
+    if not count:
+        return False
+    for port in range(x.ports):
+        i = x.owner[port]
+        if i < 0:
+            continue
+        before = x.pose2[i]
+        for step in range(3):
+            for sign in range(-1, 2, 2):
+                displace(&x.pose2[i], port - x.port_of_body[i], sign * (step + 1) * SPAN)
+                measure_touches(self)
+                share = DIFFERENCE[step] * sign / SPAN * self.lane.now.h
+                for k in range(x.count):
+                    if not runs_over(&self.touch[x.member[k]]):
+                        continue
+                    o = x.cones.row[k]
+                    for j in range(o + 1, o + x.cones.dim[k]):
+                        at = &out[j * <Py_ssize_t>x.ports + port]
+                        at[0] += share * x.w[j]
+                x.pose2[i] = before
+    return True
+
+
 cdef void differ_late(ModelStepper self, const double* late, const Moved* now, Moved* by) noexcept nogil:
     # the derivatives of the wrenches of `late` by displacements of bodies at node 2
     cdef Touching* x = &self.contact
@@ -427,6 +472,8 @@ cdef void write_slopes(ModelStepper self, SomeMembers* some, const SlopeRows* to
     write_rows(self, x.there, x.pose2, x.W2, True)
     lay_rows(x, x.W1, y.n, to.W1)
     lay_rows(x, x.W2, y.n, to.W2)
+    if differ_ends(self, to.W2):
+        place_members(self, NULL, &now)
     lay_ports(x, x.rows, self.nv, to.J1)
     turn_ports(self, x.at1, x.pose1, now.u, to.turn)
     for k in range(x.ports):

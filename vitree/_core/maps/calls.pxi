@@ -34,7 +34,7 @@ cdef int add_map(str name, const char* inputs, char output, MapRun run) except -
 
 # Arguments in their order: the names of a frame (n) and of axes (x), arrays of nq (q) and nv (v) numbers, or of nv or
 # None for zeros (V). Results: arrays (3,) 3, (6,) 6, (3, 3) I, (3, nv) C, (6, nv) J, (nv, nv) M, and of parameters (10
-# nbody,) p, (nv, 10 nbody) Y, (6, 10) W.
+# nbody,) p, (nv, 10 nbody) Y, (6, 10) W; derivatives (4, 6, nv) D.
 add_map("center_of_mass_velocity", b"qv", c"3", map_com_velocity)
 add_map("center_of_mass_acceleration", b"qvV", c"3", map_com_acceleration)
 add_map("center_of_mass_jacobian", b"q", c"C", map_com_jacobian)
@@ -42,6 +42,7 @@ add_map("centroidal_momentum", b"qv", c"6", map_centroidal_momentum)
 add_map("centroidal_momentum_rate", b"qvV", c"6", map_centroidal_momentum_rate)
 add_map("centroidal_momentum_matrix", b"q", c"J", map_centroidal_matrix)
 add_map("centroidal_momentum_matrix_rate", b"qv", c"J", map_centroidal_matrix_rate)
+add_map("_centroidal_derivatives", b"qvV", c"D", map_centroidal_derivatives)
 add_map("centroidal_inertia", b"q", c"I", map_centroidal_inertia)
 add_map("coriolis_matrix", b"qv", c"M", map_coriolis_matrix)
 add_map("frame_jacobian", b"nqx", c"J", map_frame_jacobian)
@@ -108,18 +109,23 @@ cdef class MapTables:
             return 3 if shape == c"3" else 6
         if shape == c"C" or shape == c"J":
             return (3 if shape == c"C" else 6) * nv
+        if shape == c"D":
+            return 24 * nv
         if shape == c"I" or shape == c"W":
             return 9 if shape == c"I" else 6 * PARAMETERS
         return nv * nv if shape == c"M" else nv * own if shape == c"Y" else own
 
     cdef cnp.ndarray result(self, char shape):
         # of one state
-        cdef cnp.npy_intp size[2]
+        cdef cnp.npy_intp size[3]
         cdef int axes = 2
         size[0] = size[1] = 3
         if shape == c"3" or shape == c"6" or shape == c"p":
             axes = 1
             size[0] = self.numbers_of(shape)
+        elif shape == c"D":
+            axes = 3
+            size[0], size[1], size[2] = 4, 6, self.core.m.nv
         elif shape == c"C" or shape == c"J" or shape == c"M":
             size[1] = self.core.m.nv
             size[0] = 3 if shape == c"C" else 6 if shape == c"J" else size[1]

@@ -134,6 +134,85 @@ cdef void map_centroidal_matrix_rate(const vt_model* m, const MapJob* job, char*
             store_column(job.out + k, m.nv, sub(add(dn, cross(r, df)), cross(all.u, f)), df)
 
 
+cdef inline Column crossed_force(const Column* S, Vec3 n, Vec3 f) noexcept nogil:
+    # how a wrench (n, f) changes that moves with the twist S
+    cdef Column r
+    r.w = add(cross(S.w, n), cross(S.v, f))
+    r.v = cross(S.w, f)
+    return r
+
+
+cdef inline void store_about_com(double* out, int nv, const Column* x, Vec3 r, Vec3 moved) noexcept nogil:
+    # of a wrench about the point of a tree; moved: how its arm r from the center of mass changes, times all force
+    store_column(out, nv, sub(add(x.w, cross(r, x.v)), moved), x.v)
+
+
+cdef void map_centroidal_derivatives(const vt_model* m, const MapJob* job, char* room) noexcept nogil:
+    # (4, 6, nv): of the momentum by q, of its rate by q, by v and by a.
+    # A displacement along the column S of a joint moves all that it carries as a rigid body, except that the velocity V
+    # and acceleration A of the joint's parent stay. With W = S x V, I, dI/dt, H and F of what the joint carries,
+    #     dH = S x* H - I W,     dF = S x* F - I (S x A - W x V) - dI/dt W - W x* H,
+    # and a velocity along S, of a joint whose own body has the twist U, leads to dF = dI/dt S + I (U + V) x S + S x* H.
+    cdef Tree t = tree_memory(m, &room)
+    cdef Column* acceleration = <Column*>piece(&room, m.nbody * sizeof(Column))
+    cdef Column* F = <Column*>piece(&room, m.nbody * sizeof(Column))
+    cdef Whole all
+    cdef Column still, dS, W, x
+    cdef const Column* V
+    cdef const Column* A
+    cdef const Column* S
+    cdef Vec3 n, f, force = zero3(), r, com
+    cdef double* out = job.out
+    cdef int i, k, up
+    still.w = still.v = zero3()
+    placed_tree(m, job, &t, LINEAR | ANGULAR | INERTIA | RATE)
+    for i in range(m.nbody):
+        up = m.body[i].parent
+        acceleration[i] = acceleration[up] if up >= 0 else still
+        for k in range(m.body[i].iv, m.body[i].iv + joint_nv(&m.body[i])):
+            dS = column_rate(&t.twist[i], &t.S[k])
+            acceleration[i].w = add(acceleration[i].w, axpy(job.a[k], t.S[k].w, scale(job.v[k], dS.w)))
+            acceleration[i].v = add(acceleration[i].v, axpy(job.a[k], t.S[k].v, scale(job.v[k], dS.v)))
+        momentum_rate(&t.x[i], &t.twist[i], &acceleration[i], &F[i].w, &F[i].v)
+    all = sum_up(m, job, &t, LINEAR | ANGULAR | INERTIA | RATE)
+    for i in range(m.nbody - 1, -1, -1):
+        up = m.body[i].parent
+        if up >= 0:
+            F[up].w, F[up].v = add(F[up].w, F[i].w), add(F[up].v, F[i].v)
+        else:
+            force = add(force, F[i].v)
+    for i in range(m.nbody):
+        up, r = m.body[i].parent, t.r[i]
+        V = &t.twist[up] if up >= 0 else &still
+        A = &acceleration[up] if up >= 0 else &still
+        for k in range(m.body[i].iv, m.body[i].iv + joint_nv(&m.body[i])):
+            S = &t.S[k]
+            momentum_column(&t.x[i], S, &n, &f)
+            com = scale(1.0 / all.mass, f)
+            store_column(out + 18 * m.nv + k, m.nv, add(n, cross(r, f)), f)
+            # by the velocity
+            dS = column_rate(&t.twist[i], S)
+            x = column_rate(V, S)
+            dS.w, dS.v = add(dS.w, x.w), add(dS.v, x.v)
+            momentum_rate(&t.x[i], S, &dS, &n, &f)
+            x = crossed_force(S, t.x[i].L, t.x[i].P)
+            n, f = add(n, x.w), add(f, x.v)
+            store_column(out + 12 * m.nv + k, m.nv, add(n, cross(r, f)), f)
+            # by the displacement
+            W = column_rate(S, V)
+            momentum_column(&t.x[i], &W, &n, &f)
+            x.w, x.v = sub(x.w, n), sub(x.v, f)
+            store_about_com(out + k, m.nv, &x, r, cross(com, all.P))
+            dS, x = column_rate(S, A), column_rate(&W, V)
+            dS.w, dS.v = sub(dS.w, x.w), sub(dS.v, x.v)
+            momentum_rate(&t.x[i], &W, &dS, &n, &f)
+            x = crossed_force(&W, t.x[i].L, t.x[i].P)
+            n, f = add(n, x.w), add(f, x.v)
+            x = crossed_force(S, F[i].w, F[i].v)
+            x.w, x.v = sub(x.w, n), sub(x.v, f)
+            store_about_com(out + 6 * m.nv + k, m.nv, &x, r, cross(com, force))
+
+
 cdef void map_centroidal_inertia(const vt_model* m, const MapJob* job, char* room) noexcept nogil:
     # about the center of mass: of a tree, J about its point, shifted
     cdef Tree t = tree_memory(m, &room)
