@@ -120,6 +120,49 @@ def test_pairs_bounce_off_with_all_their_energy(a, b, w):
     assert max(bands) < 0.02, bands
 
 
+def thrown(shape, stiffness, w, normal):
+    """A shape that falls on a plane, turning."""
+    along = np.array(normal) / np.linalg.norm(normal)
+    tree = vt.Tree("thrown", gravity=-2 * along)
+    tree.world.add(vt.free("base"), vt.body("body", 1.0, (0.02, 0.03, 0.04)))
+    tree.contact(
+        vt.Ground(normal=normal, stiffness=stiffness, softness=w, friction=0), vt.Contact("body", shapes=shape)
+    )
+    model = tree.compile()
+    q = vt.place_on_ground(model, model.integrate(model.neutral(), [0, 0, 0, 0.3, 0.5, -0.4]))
+    q[:3] += 0.05 * along
+    return model, q, np.array([0, 0, 0, 0.3, 0.2, -0.4])
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, "disk"])
+@pytest.mark.parametrize("normal", [(0.0, 0.0, 1.0), (0.3, -0.2, 1.0)])
+@pytest.mark.parametrize("w", [0.0, 0.002])
+def test_shapes_bounce_off_planes_with_all_their_energy(shape, normal, w):
+    model, q, v = thrown((SHAPES | {"disk": vt.Disk(0.15)})[shape], 1e5, w, normal)
+    bands = []
+    for dt in (5e-4, 2.5e-4):
+        run = vt.simulate(model, q, v, duration=1.0, dt=dt)
+        assert run.contacts.gap.min() < -2e-4 and not run.warnings
+        bands.append(np.abs(run.energy - run.energy[0]).max() / abs(run.energy[0]))
+    if w == 0.0:
+        assert bands[1] < 0.3 * bands[0] + 1e-10, bands
+    assert max(bands) < 2e-4, bands
+
+
+def test_energy_of_places_that_come_and_go_is_told():
+    """A cylinder that sinks by a quarter of its length lands on one place of its rim and leaves from more."""
+    told = []
+    for stiffness in (100.0, 1e5):
+        model, q, v = thrown(SHAPES["cylinder"], stiffness, 0.0, (0.0, 0.0, 1.0))
+        run = vt.simulate(model, q, v, duration=2.0, dt=5e-4)
+        growth = (run.energy - run.energy[0]).max()
+        told.append([text for text in run.warnings if "compliant shapes overlap" in text])
+        assert bool(told[-1]) == (growth > 0.01 * (run.energy - model.potential_energy(run.q)).max())
+        if told[-1]:
+            assert f"grows by {growth:.3g} J" in told[-1][0] and f"{-run.contacts.gap.min():.2g} m" in told[-1][0]
+    assert told[0] and not told[1]
+
+
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])
 @pytest.mark.parametrize(("friction", "damping", "w", "steps"), [
     (0.0, 0.0, 0.02, 40), (0.0, 20.0, 0.02, 10), (0.6, 0.0, 0.02, 40), (0.3, 20.0, 2e-3, 1), (0.3, 0.0, 5e-4, 1),
