@@ -533,8 +533,6 @@ def touched_in(log: ContactLog, model: Model, h: float, steps: int) -> list[Touc
     # a limit's impulse has the sign of its coordinate
     stops = np.array([name in OF_JOINTS and name != DRY_FRICTION for _, name in log.names], dtype=bool)
     impulses = np.where(stops[log.number][:, None], np.abs(log.impulse), log.impulse)
-    found: list[Touched | None] = []
-    ways, turns = np.zeros((count, 3)), np.zeros((count, 3))
     lengths, turned = model.contact_list.lengths, np.zeros((len(log), 3))
     if lengths.any():
         # of friction of turning, rotations in the measure of their rows
@@ -550,16 +548,17 @@ def touched_in(log: ContactLog, model: Model, h: float, steps: int) -> list[Touc
     rubs = rubs[log.number]
     ahead[rubs] = 0.0
     ahead[rubs, 0], ahead[rubs, 1] = np.where(slides, np.sign(log.slip[:, 0]), 0.0)[rubs], h
-    torques = np.ascontiguousarray(log.angular_impulse)
-    bounds = np.searchsorted(log.record, np.arange(1, steps + 2))
-    for k in range(steps):
-        at = slice(bounds[k], bounds[k + 1])
-        numbers = log.number[at]
+    # of each step those of the step before it
+    ways, turns = np.zeros((steps + 1, count, 3)), np.zeros((steps + 1, count, 3))
+    ways[log.record, log.number], turns[log.record, log.number] = ahead, around
+    torques, numbers = np.ascontiguousarray(log.angular_impulse), log.number.tolist()
+    bounds = np.searchsorted(log.record, np.arange(1, steps + 2)).tolist()
+    found: list[Touched | None] = []
+    for k, (begin, end) in enumerate(pairwise(bounds)):
+        at = slice(begin, end)
         own = None if facets is None else np.ascontiguousarray(facets[at])
-        one = Touched(tuple(numbers.tolist()), impulses[at], ways, own, torques[at], turns)
-        found.append(one if len(numbers) else None)
-        ways, turns = np.zeros((count, 3)), np.zeros((count, 3))
-        ways[numbers], turns[numbers] = ahead[at], around[at]
+        members = tuple(numbers[at])
+        found.append(Touched(members, impulses[at], ways[k], own, torques[at], turns[k]) if members else None)
     return found
 
 
