@@ -103,6 +103,14 @@ def test_orders_in_contact_are_those_of_many_steps():
     assert any("over 16 runs about each time step" in note for note in found.notes)
 
 
+def test_two_time_steps_in_contact_have_no_order_and_no_more_runs(monkeypatch):
+    model, q = dropped()
+    monkeypatch.setattr("vitree.run.compare._Table._errors_about", lambda *_: pytest.fail("there is no order to find"))
+    found = vt.compare(model, ["linear-time"], q, duration=0.4, dt=[2e-3, 1e-3])
+    assert {row["order_status"] for row in found.table} == {"one pair"}
+    assert not any("16 runs" in note for note in found.notes)
+
+
 def test_the_order_of_the_table_is_fitted_to_the_errors_at_the_end():
     """A crate that falls flat and slides, whose motion is known: a fit to errors against it."""
     model, q, v, exact = crate()

@@ -392,15 +392,18 @@ class _Table:
             steps = [dt for dt in self.steps[label] if (label, dt) in self.trajectories]
             if len(steps) < 2 or len(steps) < len(self.steps[label]):
                 continue
-            self.run.stages += SAMPLES * len(steps)
-            found = [self._errors_about(label, dt, name, options) for dt in steps]
+            if len(steps) == 2:  # no order follows, but whether their errors are at the floor
+                found = [(dt, np.array([self._error_at_end(dt, self.trajectories[label, dt])])) for dt in steps]
+            else:
+                self.run.stages += SAMPLES * len(steps)
+                found = [self._errors_about(label, dt, name, options) for dt in steps]
             if all(len(errors) for _, errors in found):
                 typical, errors = zip(*found, strict=True)
                 self.scattered[label] = order_of_scattered(typical, errors, 3 * self.truth.error)
 
     def _errors_about(self, label: str, dt: float, name: str, options: Keywords) -> tuple[float, np.ndarray]:
         """Return the typical time step [s] and the errors at the end of runs about dt; no errors if a run fails."""
-        run, truth = self.run, self.truth.of(dt)
+        run = self.run
         least = count_steps(run.duration, dt)
         rng, errors = np.random.default_rng(0), []
         shares = (np.arange(SAMPLES) + rng.random(SAMPLES)) / SAMPLES
@@ -410,9 +413,13 @@ class _Table:
                 other = run(name, f"{label}, order", run.duration / count, record_every=count, **options)
             except (ArithmeticError, VitreeError):
                 return dt, np.zeros(0)
-            assert truth is not None
-            errors.append(float(np.linalg.norm(run.model.difference(truth.q[-1], other.q[-1]))))
+            errors.append(self._error_at_end(dt, other))
         return run.duration / float(np.exp(np.mean(np.log(counts)))), np.array(errors)
+
+    def _error_at_end(self, dt: float, traj: Trajectory) -> float:
+        truth = self.truth.of(dt)
+        assert truth is not None
+        return float(np.linalg.norm(self.run.model.difference(truth.q[-1], traj.q[-1])))
 
     def _find_floors(self) -> None:
         """Estimate the floors of methods whose errors do not fall as their order has it."""
@@ -497,7 +504,7 @@ class _Table:
                 *([momentum_note(model)] if free else []),
                 *truth.notes,
                 *floor_notes(rows),
-                *contact_order_notes(self.scattered.values()),
+                *contact_order_notes(x for label, x in self.scattered.items() if len(self.steps[label]) > 2),
                 *friction_notes(model, self.run.q0, max(self.dts)),
                 *spring_notes(model, self.run.q0, max(self.dts)),
                 *failure_notes(row["reason"] for row in rows if row["status"] != LEFT_OUT),
