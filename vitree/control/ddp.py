@@ -165,7 +165,7 @@ class DDP:
                 model = expansion.along(changes)
             else:
                 there, model = motion, model.along(changes)
-            again = self._back(model)
+            again = self._back(model, curvature)
             if again is None:
                 break
             expected = again

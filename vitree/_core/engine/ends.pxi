@@ -1,23 +1,30 @@
 # The ends of a run of few records, without rows of lanes: the momentum of its start, the velocities of its records. The
 # kernels are those of the doors, so the bits are the same.
 
+from libc.math cimport fma
+
 #: Largest deviation of a quaternion's squared norm from 1 without normalisation, in whatever order its four terms are
 #: rounded: the norm is then within 4e-16 of 1
-cdef long double UNIT = 2e-16
+cdef double UNIT = 2e-16
 
 
 cdef bint unit_quaternions(const vt_model* m, const double* q) noexcept nogil:
     # whether all quaternions are so close to unit norm that a configuration is used as it is
     cdef int i, j
     cdef const double* x
-    cdef long double square
+    cdef double over, low, square, sum, part
     for i in range(m.nbody):
         if m.body[i].kind == BALL or m.body[i].kind == FREE:
             x = q + m.body[i].iq + (3 if m.body[i].kind == FREE else 0)
-            square = -1.0
+            # |x|^2 - 1 as over + low: with the rounding errors of the squares and of their sum
+            over, low = -1.0, 0.0
             for j in range(4):
-                square += <long double>x[j] * x[j]
-            if not -UNIT <= square <= UNIT:
+                square = x[j] * x[j]
+                sum = over + square
+                part = sum - over
+                low += fma(x[j], x[j], -square) + ((over - (sum - part)) + (square - part))
+                over = sum
+            if not -UNIT <= over + low <= UNIT:
                 return False
     return True
 
