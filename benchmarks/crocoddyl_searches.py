@@ -122,10 +122,11 @@ def trot(given: dict, kept: list):
 
 
 def solved(solver, first: Callable[[], tuple[list, list]], most: int) -> tuple[float, int, float]:
-    """Milliseconds of a solution from a first guess (states, controls), its iterations and its cost."""
-    began = time.perf_counter()
+    """Milliseconds of processor time of a solution from a first guess (states, controls), its iterations and its cost."""
+    began = time.process_time()
     solver.solve(*first(), most, False)
-    return 1e3 * (time.perf_counter() - began), int(solver.iter) + 1, float(solver.cost)
+    took = 1e3 * (time.process_time() - began)
+    return took, min(int(solver.iter) + 1, most), float(solver.cost)
 
 
 def search_of_trot(given: dict, kept: list) -> Callable[[], dict]:

@@ -166,7 +166,8 @@ def optimize_motion(
     derivatives of the steps, see :func:`vitree.linearize`. Contacts of the model act as in simulations: the searches by
     shooting know their derivatives within a phase, but not those of what would touch. With ``phases`` the plan says
     what stands on the ground instead, and when. Strings, free durations and goals that are met exactly belong to
-    :class:`MotionProblem`. A problem that is solved again and again, from other starts, belongs to :class:`Search`.
+    :class:`MotionProblem`, and vehicles to :class:`ControlProblem`. A problem that is solved again and again, from
+    other starts, belongs to :class:`Search`.
 
     Parameters
     ----------
