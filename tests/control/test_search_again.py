@@ -212,4 +212,4 @@ def test_a_plan_with_inputs_and_prescribed_coordinates_goes_on():
 def test_vehicles_are_told_where_their_problems_are():
     car = vehicles.car()
     with pytest.raises(vt.InputError, match=r"is a vehicle; plan its motion with vt\.control\.ControlProblem"):
-        optimize_motion(car, duration=1.0, dt=0.1, costs=QuadraticCost([0.0, 0.0, 0.0]))
+        optimize_motion(car, duration=1.0, dt=0.1, costs=QuadraticCost([0.0, 0.0, 0.0], R=1.0))

@@ -426,6 +426,9 @@ class Search:
             if (turn := problem.turn(at.q)) > FAR:
                 message += f"; a joint turns by {turn:.1f} rad in a step: weigh its momentum or its force more, or "
                 message += "halve dt"
+            if self.model.flat.friction.any():
+                message += "; joint friction is steep near rest: plan without it first, by "
+                message += "model.with_parameters(friction=...), and continue from that plan"
             message += f". {self._remedy()}"
         return MotionSolution(
             at.q, at.p, torque, inputs, problem.prescribed(at.controls), gains, regulator, at.cost - at.penalty, costs,
