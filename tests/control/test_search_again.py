@@ -11,7 +11,6 @@ from cranes import crane, raising
 from searches import UPRIGHT, ddp, projection, shooting_problem
 
 import vitree as vt
-from vitree import vehicles
 from vitree.control import FrameCost, QuadraticCost, Search, optimize_motion
 
 COST = UPRIGHT["costs"]
@@ -207,9 +206,3 @@ def test_a_plan_with_inputs_and_prescribed_coordinates_goes_on():
     assert found.success and found.costs[0] == pytest.approx(cut.cost, rel=1e-9)
     assert found.cost < cut.cost
     assert found.cost == pytest.approx(optimize_motion(model, control=begins, **task).cost, rel=1e-6)
-
-
-def test_vehicles_are_told_where_their_problems_are():
-    car = vehicles.car()
-    with pytest.raises(vt.InputError, match=r"is a vehicle; plan its motion with vt\.control\.ControlProblem"):
-        optimize_motion(car, duration=1.0, dt=0.1, costs=QuadraticCost([0.0, 0.0, 0.0], R=1.0))
