@@ -63,8 +63,9 @@ def test_the_optimum_is_that_of_a_general_solver(method):
     model = vt.Model(chain_flat(2))
     Q, R, Q_end = np.r_[0.5, 0.5, 0.01, 0.01], np.r_[0.02, 0.03], np.r_[30.0, 20, 1, 1]
     start = ([0.5, -0.4], [0.2, 0.0])
-    found = ddp(model, *start, duration=0.18, dt=0.03, goal=[0.3, 0.2], Q=Q, R=R, Q_end=Q_end, tolerance=1e-12,
-                 method=method)
+    found = ddp(
+        model, *start, duration=0.18, dt=0.03, goal=[0.3, 0.2], Q=Q, R=R, Q_end=Q_end, tolerance=1e-12, method=method
+    )
     assert found.success
 
     def cost(u):
