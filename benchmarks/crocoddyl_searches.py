@@ -42,7 +42,8 @@ def problem_of(given: dict, model, start: np.ndarray, actuation, kept: list):
             costs.addCost("u", weighed(state, control, share * np.asarray(given["R"])), 1.0)
         if "frame" in given:
             place = crocoddyl.ResidualModelFrameTranslation(
-                state, model.getFrameId(given["frame"]), np.asarray(given["point"]), actuation.nu)
+                state, model.getFrameId(given["frame"]), np.asarray(given["point"]), actuation.nu
+            )
             weight = given["weight_end" if last else "weight"]
             costs.addCost("frame", weighed(state, place, share * np.full(3, weight)), 1.0)
         action = crocoddyl.DifferentialActionModelFreeFwdDynamics(state, actuation, costs)
@@ -82,7 +83,8 @@ def trot(given: dict, kept: list):
         costs.addCost("u", weighed(state, crocoddyl.ResidualModelControl(state, nu), np.full(nu, given["R"] / dt)), 1.0)
         for foot in held:
             contact = crocoddyl.ContactModel3D(
-                state, feet[foot], np.zeros(3), pin.LOCAL_WORLD_ALIGNED, nu, np.array([0.0, 50.0]))
+                state, feet[foot], np.zeros(3), pin.LOCAL_WORLD_ALIGNED, nu, np.array([0.0, 50.0])
+            )
             contacts.addContact(foot, contact)
             cone = crocoddyl.FrictionCone(np.eye(3), given["friction"], 4, False)
             barrier = crocoddyl.ActivationModelQuadraticBarrier(crocoddyl.ActivationBounds(cone.lb, cone.ub))
@@ -122,10 +124,11 @@ def trot(given: dict, kept: list):
 
 
 def solved(solver, first: Callable[[], tuple[list, list]], most: int) -> tuple[float, int, float]:
-    """Milliseconds of a solution from a first guess (states, controls), its iterations and its cost."""
-    began = time.perf_counter()
+    """Milliseconds (of the processor) of a solution from a guess (states, controls), its iterations and its cost."""
+    began = time.process_time()
     solver.solve(*first(), most, False)
-    return 1e3 * (time.perf_counter() - began), int(solver.iter) + 1, float(solver.cost)
+    took = 1e3 * (time.process_time() - began)
+    return took, min(int(solver.iter) + 1, most), float(solver.cost)
 
 
 def search_of_trot(given: dict, kept: list) -> Callable[[], dict]:

@@ -169,13 +169,13 @@ def search_of(each: dict) -> Callable[[], MotionSolution]:
 
 
 def beside_peer(python: str) -> None:
-    """Print the least times of both programs, which solve in turns."""
+    """Print the least times of both programs, which solve in turns, in processor time of one thread."""
     given, trotting = problems(), trot_problem()
     with tempfile.TemporaryDirectory() as place:
         path = pathlib.Path(place, "problems.json")
         path.write_text(json.dumps({**given, "trot": trotting}, default=np.ndarray.tolist))
         script = pathlib.Path(__file__).with_name("crocoddyl_searches.py")
-        environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+        environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"OMP_NUM_THREADS": "1"}
         with subprocess.Popen([python, str(script), str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               text=True, env=environment) as peer:  # fmt: skip
             assert peer.stdin is not None and peer.stdout is not None
@@ -187,9 +187,9 @@ def beside_peer(python: str) -> None:
                     peer.stdin.flush()
                     for solver, row in json.loads(peer.stdout.readline()).items():
                         theirs[solver] = min(theirs.get(solver, row), row)
-                    began = time.perf_counter()
+                    began = time.process_time()
                     plan = own()
-                    least = min(least, 1e3 * (time.perf_counter() - began))
+                    least = min(least, 1e3 * (time.process_time() - began))
                 count = len(plan.costs) - 1
                 print(f"{name}: vitree {least:.2f} ms, {count} iterations ({least / count:.2f} ms each), cost "
                       f"{plan.cost:.6g}")  # fmt: skip

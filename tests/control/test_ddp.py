@@ -63,8 +63,9 @@ def test_the_optimum_is_that_of_a_general_solver(method):
     model = vt.Model(chain_flat(2))
     Q, R, Q_end = np.r_[0.5, 0.5, 0.01, 0.01], np.r_[0.02, 0.03], np.r_[30.0, 20, 1, 1]
     start = ([0.5, -0.4], [0.2, 0.0])
-    found = ddp(model, *start, duration=0.18, dt=0.03, goal=[0.3, 0.2], Q=Q, R=R, Q_end=Q_end, tolerance=1e-12,
-                 method=method)
+    found = ddp(
+        model, *start, duration=0.18, dt=0.03, goal=[0.3, 0.2], Q=Q, R=R, Q_end=Q_end, tolerance=1e-12, method=method
+    )
     assert found.success
 
     def cost(u):
@@ -290,7 +291,7 @@ def test_what_was_found_is_kept_when_the_keyboard_interrupts():
         ({"search": "ilqr"}, "transcription"), ({"control": {"torques": 0.0}}, "torques"),
         ({"frames": [FrameCost("pol", [0, 0, 1], weight=1.0)]}, "pole"),
         ({"frames": [FrameCost("pole", np.zeros((3, 3)), weight=1.0)]}, r"\(51, 3\)"),
-        ({"model": vt.vehicles.snakeboard()}, "Model"), ({"Q": "x"}, "Q"), ({"limits": "x"}, "limits"),
+        ({"model": vt.vehicles.snakeboard()}, "ControlProblem"), ({"Q": "x"}, "Q"), ({"limits": "x"}, "limits"),
         ({"goal": [0.0]}, "goal"), ({"Q": np.ones(3)}, "Q"), ({"R": [0.0]}, "R must be positive"),
         ({"limits": -1.0}, "limits"), ({"limits": [1.0, 2.0]}, "limits"), ({"actuators": ["motor"]}, "motor"),
         ({"method": "rk4"}, "linear-time"),

@@ -9,6 +9,7 @@ from random_models import chain_flat, random_flat, random_state
 from searches import ddp, projection, shooting_problem
 
 import vitree as vt
+from vitree.control import FrameCost, QuadraticCost, optimize_motion
 from vitree.control.projection import Descent, ProjectionNewton
 
 START = [0.5, -0.4, 0.2], [0.2, 0.0, 0.1]
@@ -82,6 +83,52 @@ def test_a_pole_swings_up_and_its_regulator_holds_the_motion():
     np.testing.assert_allclose(found.regulator.K, expected.K, rtol=1e-6, atol=1e-8)
     led = vt.simulate(model, [0.02, np.pi + 0.02], duration=2.0, dt=0.04, control=found.regulator.controller())
     assert np.abs(led.q[-1] - found.trajectory.q[-1]).max() < 0.05
+
+
+@pytest.mark.parametrize("feedback", [None, (np.eye(4), [1e-2])])
+def test_an_acrobot_swings_up(feedback):
+    """The optimum is that of "ddp", whose open-loop motions are unstable."""
+    model, dt = vt.load_urdf(vt.find_robot("double_pendulum")), 0.01
+    cost = QuadraticCost([np.pi, 0.0], Q=dt * np.array([0.1, 0.1, 0.01, 0.01]), R=[1e-2 * dt], Q_end=[100, 100, 10, 10])
+    task = {"duration": 4.0, "dt": dt, "costs": cost, "actuators": ["hinge2"], "max_iterations": 300}
+    best, found = (optimize_motion(model, search=x, **task) for x in ("ddp", ProjectionNewton(feedback=feedback)))
+    assert best.success and found.success and found.cost == pytest.approx(best.cost, rel=1e-5)
+    assert np.abs(found.q[-1] - [np.pi, 0.0]).max() < 0.01
+
+
+def reaching(way):
+    """A Talos, its start, and a task in which it takes its left hand a way."""
+    model = vt.load_urdf(vt.find_robot("talos"), mimic="independent")
+    q, nv, hand = np.zeros(model.nq), model.nv, "gripper_left_joint"
+    at = dict(zip(model.q_names, range(nv), strict=True))
+    for side, sign in (("left", 1), ("right", -1)):
+        for k, angle in ((1, 0.25), (2, 0.17), (3, -0.6), (5, 0.5), (7, 0.1)):
+            q[at[f"arm_{side}_{k}_joint"]] = sign * angle
+        q[at[f"arm_{side}_4_joint"]] = -1.3
+    rest = QuadraticCost(q, Q=np.r_[np.full(nv, 1e-2), np.zeros(nv)], R=1e-5, Q_end=0.0)
+    reach = FrameCost(hand, model.frame_pose(hand, q)[:3, 3] + way, weight=0.01, weight_end=1e3)
+    return model, q, {"duration": 1.0, "dt": 0.02, "costs": [rest, reach], "control": -model.passive_force(q)}
+
+
+@pytest.mark.parametrize("way", [[0.2, 0.1, 0.3], [0.1, 0.3, 0.2], [0.3, -0.1, 0.1]])
+def test_a_humanoid_reaches(way):
+    """32 joints, without second derivatives of steps."""
+    model, q, task = reaching(way)
+    model = model.with_parameters(friction=np.zeros(model.nv))
+    best, found = (optimize_motion(model, q, search=search, **task) for search in ("ddp", "projection"))
+    assert best.success and found.success and found.cost == pytest.approx(best.cost, rel=1e-5)
+
+
+def test_a_humanoid_with_joint_friction_reaches_from_a_plan_without():
+    """Steep friction stops the descent far from the optimum, and the message says how to go on."""
+    model, q, task = reaching([0.2, 0.1, 0.3])
+    task |= {"search": "projection", "max_iterations": 100}
+    stalled = optimize_motion(model, q, **task)
+    assert not stalled.success and "plan without it first" in stalled.message
+    first = optimize_motion(model.with_parameters(friction=np.zeros(model.nv)), q, **task)
+    assert first.success and "friction" not in first.message
+    found = optimize_motion(model, q, **{**task, "control": first.torque})
+    assert found.cost < 0.5 * stalled.cost
 
 
 def test_what_was_found_is_kept_when_the_keyboard_interrupts():

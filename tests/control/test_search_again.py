@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from cart_poles import cart_pole
@@ -164,3 +166,43 @@ def test_wrong_arguments(given, text):
 def test_an_unknown_search():
     with pytest.raises(vt.UnknownNameError, match="fddp"):
         Search(cart_pole(), search="ilqg", **UPRIGHT)
+
+
+def continued(plan):
+    """The arguments by which the message of a plan says that one goes on from it."""
+    text = re.search(r"Continue from this plan with (.*) and more iterations", plan.message)[1]
+    return eval(f"dict({text.replace(' and control=', ', control=')})", {"plan": plan})
+
+
+@pytest.mark.parametrize("search", ["ddp", "fddp", "projection", "transcription"])
+def test_a_plan_that_was_cut_converges_from_where_it_ended(search):
+    cost = QuadraticCost([0.0, 0.0], Q=np.r_[1, 1, 0.1, 0.1] * 4e-4, R=[4e-4], Q_end=[10, 10, 1, 1])
+    task = {"duration": 2.0, "dt": 0.04, "costs": cost, "actuators": ["slide"], "search": search}
+    start = [0.0, np.pi]
+    guess = {"states": np.linspace(start, [0.0, 0.0], 51)} if search == "fddp" else {}
+    whole = optimize_motion(cart_pole(), start, **task, **guess)
+    cut = optimize_motion(cart_pole(), start, max_iterations=8, **task, **guess)
+    assert whole.success and not cut.success
+    more = continued(cut)
+    assert ("states" in more) == (search in ("fddp", "transcription"))
+    found = optimize_motion(cart_pole(), start, **more, **task)
+    assert found.success and found.cost == pytest.approx(whole.cost, rel=1e-5)
+    if search in ("ddp", "projection"):
+        # it begins at the same motion
+        assert found.costs[0] == pytest.approx(cut.cost, rel=1e-12)
+
+
+def test_a_plan_with_inputs_and_prescribed_coordinates_goes_on():
+    tree = vt.Tree("crane in a wind")
+    trolley = tree.world.add(vt.tx("trolley", kinematic=True), vt.body("cart", 5.0))
+    trolley.add(vt.ry("swing", damping=0.01), vt.tz(-1.0), vt.body("load", 2.0, (0.01, 0.01, 0.01)))
+    tree.load(vt.Wrench("load", force=("east", 0.0, 0.0)))
+    model, cost = tree.compile(), QuadraticCost([0.5, 1.5], Q=0.1, R=[0.02, 0.03], Q_end=20.0)
+    task = {"duration": 1.0, "dt": 0.05, "costs": cost, "actuators": ["trolley", "east"]}
+    begins = {"prescribed": {"trolley": np.zeros(21)}}
+    cut = optimize_motion(model, control=begins, max_iterations=2, **task)
+    assert not cut.success and set(continued(cut)["control"]) == {"torque", "inputs", "prescribed"}
+    found = optimize_motion(model, **continued(cut), **task)
+    assert found.success and found.costs[0] == pytest.approx(cut.cost, rel=1e-9)
+    assert found.cost < cut.cost
+    assert found.cost == pytest.approx(optimize_motion(model, control=begins, **task).cost, rel=1e-6)

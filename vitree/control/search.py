@@ -35,11 +35,6 @@ from vitree.run.trajectory import Trajectory
 
 #: [rad] Where a joint rotates farther in a step, its derivatives say little.
 FAR = 1.5
-#: What to try where a search did not converge.
-REMEDY = (
-    "Go on from this solution with states=(plan.q, plan.p) and control=, or begin with another guess, another search, a "
-    "smaller dt or larger weights of controls"
-)
 SEARCHES = "ddp", "fddp", "projection", "transcription"
 #: Those that take phases of contact.
 PHASED = "ddp", "fddp"
@@ -171,7 +166,8 @@ def optimize_motion(
     derivatives of the steps, see :func:`vitree.linearize`. Contacts of the model act as in simulations: the searches by
     shooting know their derivatives within a phase, but not those of what would touch. With ``phases`` the plan says
     what stands on the ground instead, and when. Strings, free durations and goals that are met exactly belong to
-    :class:`MotionProblem`. A problem that is solved again and again, from other starts, belongs to :class:`Search`.
+    :class:`MotionProblem`, and vehicles to :class:`ControlProblem`. A problem that is solved again and again, from
+    other starts, belongs to :class:`Search`.
 
     Parameters
     ----------
@@ -430,13 +426,30 @@ class Search:
             if (turn := problem.turn(at.q)) > FAR:
                 message += f"; a joint turns by {turn:.1f} rad in a step: weigh its momentum or its force more, or "
                 message += "halve dt"
-            message += f". {REMEDY}"
+            if self.model.flat.friction.any():
+                message += "; joint friction is steep near rest: plan without it first, by "
+                message += "model.with_parameters(friction=...), and continue from that plan"
+            message += f". {self._remedy()}"
         return MotionSolution(
             at.q, at.p, torque, inputs, problem.prescribed(at.controls), gains, regulator, at.cost - at.penalty, costs,
             violation, gap, success, message, time.perf_counter() - began,
             () if problem.phases is None else problem.phases.intervals, problem.wrenches(at),
             problem.simulation(at.controls),
         )  # fmt: skip
+
+    def _remedy(self) -> str:
+        """Return what to try where the search did not converge."""
+        model = self.model
+        parts = {"inputs": model.input_names, "prescribed": model.prescribed_joint_names}
+        kinds = ["torque", *(name for name, there in parts.items() if there)]
+        control = ", ".join(f'"{name}": plan.{name}' for name in kinds)
+        going_on = "control=" + ("plan.torque" if len(kinds) == 1 else f"{{{control}}}")
+        if self._search == "fddp" or isinstance(self._search, Transcription):
+            going_on = f"states=(plan.q, plan.p) and {going_on}"
+        return (
+            f"Continue from this plan with {going_on} and more iterations, or try another guess, another search, a "
+            "smaller dt or larger control weights R"
+        )
 
     def _begun(self, q0: ArrayLike | None, v0: ArrayLike | None, control: FirstGuess, states: States, later: int,
                goal: ArrayLike | None,

@@ -37,6 +37,7 @@ from vitree.run.joined import joined
 from vitree.run.linearization import chunks_of, integrator_of, pieces_of, touched_in
 from vitree.run.simulation import Simulation
 from vitree.run.trajectory import Trajectory
+from vitree.vehicles.base import Vehicle
 
 core = scalar()
 #: Most velocities for which second derivatives of steps are taken.
@@ -258,6 +259,11 @@ class ShootingProblem:
                  method: str = "linear-time", options: Keywords | None = None,
                  phases: Sequence[ContactPhase] | None = None, friction: float = 1.0, ground: float = 0.0,
                  clearance: float = 0.0):  # fmt: skip
+        if isinstance(model, Vehicle):
+            raise InputError(
+                f'optimize_motion and Search take models of robots, and "{model.name}" is a vehicle; plan its motion '
+                "with vt.control.ControlProblem"
+            )
         of_kind(model, Model, "model", "a vitree Model")
         self.options = dict(options or {})
         if phases is not None:

@@ -120,8 +120,8 @@ VT_INLINE void vt_add_four(ptrdiff_t n, const double *s, ptrdiff_t far, const do
     for (; k < n; k++) y[k] = (((y[k] + s0 * x[k]) + s1 * x1[k]) + s2 * x2[k]) + s3 * x3[k];
 }
 
-/* Of one lane: products of matrices by tiles of four rows and as many columns as a register holds. Each number is a sum over
-   j in order, whatever the tiles */
+/* Of one lane: products of matrices by tiles of four rows and as many columns as two registers hold, and of fewer columns
+   where these do not divide a row. Each number is a sum over j in order, whatever the tiles */
 #if VT_WIDTH == 1
 #if !defined(VT_ROWS)
 typedef double vt_wide;
@@ -133,38 +133,58 @@ typedef vt_four vt_wide;
 typedef vt_two vt_wide;
 #endif
 
-#define VT_TILE(name, type, rows)                                                                                              \
+#define VT_TILE(name, type, rows, pieces)                                                                                      \
     VT_INLINE void name(ptrdiff_t inner, const double *s, ptrdiff_t next, ptrdiff_t far, const double *x, double *y,           \
                         ptrdiff_t row)                                                                                         \
     {                                                                                                                          \
-        type sum[rows], b;                                                                                                     \
-        for (int r = 0; r < rows; r++) sum[r] = *(const type *)(y + r * row);                                                  \
+        const ptrdiff_t size = sizeof(type) / sizeof(double);                                                                  \
+        type sum[rows][pieces], b[pieces];                                                                                     \
+        for (int r = 0; r < rows; r++)                                                                                         \
+            for (int c = 0; c < pieces; c++) sum[r][c] = *(const type *)(y + r * row + c * size);                              \
         for (ptrdiff_t j = 0; j < inner; j++) {                                                                                \
-            b = *(const type *)(x + j * row);                                                                                  \
-            for (int r = 0; r < rows; r++) sum[r] += s[r * next + j * far] * b;                                                \
+            for (int c = 0; c < pieces; c++) b[c] = *(const type *)(x + j * row + c * size);                                   \
+            for (int r = 0; r < rows; r++)                                                                                     \
+                for (int c = 0; c < pieces; c++) sum[r][c] += s[r * next + j * far] * b[c];                                    \
         }                                                                                                                      \
-        for (int r = 0; r < rows; r++) *(type *)(y + r * row) = sum[r];                                                        \
+        for (int r = 0; r < rows; r++)                                                                                         \
+            for (int c = 0; c < pieces; c++) *(type *)(y + r * row + c * size) = sum[r][c];                                    \
     }
-VT_TILE(vt_tile_wide_4, vt_wide, 4)
-VT_TILE(vt_tile_wide_1, vt_wide, 1)
-VT_TILE(vt_tile_4, double, 4)
-VT_TILE(vt_tile_1, double, 1)
+/* Of so many rows: all columns of y from k on */
+#define VT_BAND(name, rows)                                                                                                    \
+    VT_TILE(vt_tile_pair_##rows, vt_wide, rows, 2)                                                                             \
+    VT_TILE(vt_tile_wide_##rows, vt_wide, rows, 1)                                                                             \
+    VT_TILE(vt_tile_four_##rows, vt_some, rows, 1)                                                                             \
+    VT_TILE(vt_tile_two_##rows, vt_few, rows, 1)                                                                               \
+    VT_TILE(vt_tile_##rows, double, rows, 1)                                                                                   \
+    static void name(ptrdiff_t inner, ptrdiff_t n, ptrdiff_t k, const double *s, ptrdiff_t next, ptrdiff_t far,                \
+                     const double *x, double *y, ptrdiff_t row)                                                                \
+    {                                                                                                                          \
+        const ptrdiff_t wide = sizeof(vt_wide) / sizeof(double), some = sizeof(vt_some) / sizeof(double);                      \
+        const ptrdiff_t few = sizeof(vt_few) / sizeof(double);                                                                 \
+        for (; k < n - 2 * wide + 1; k += 2 * wide) vt_tile_pair_##rows(inner, s, next, far, x + k, y + k, row);               \
+        for (; k < n - wide + 1; k += wide) vt_tile_wide_##rows(inner, s, next, far, x + k, y + k, row);                       \
+        for (; k < n - some + 1; k += some) vt_tile_four_##rows(inner, s, next, far, x + k, y + k, row);                       \
+        for (; k < n - few + 1; k += few) vt_tile_two_##rows(inner, s, next, far, x + k, y + k, row);                          \
+        for (; k < n; k++) vt_tile_##rows(inner, s, next, far, x + k, y + k, row);                                             \
+    }
+#ifdef VT_ROWS
+typedef vt_four vt_some;
+typedef vt_two vt_few;
+#else
+typedef double vt_some, vt_few;
+#endif
+VT_BAND(vt_band_4, 4)
+VT_BAND(vt_band_1, 1)
 
 /* y (rows, n) += s x, of s[i next + j far] and x (inner, n); rows of x and y are `row` apart. With `upper` without what is
    below the diagonal of y, but for a few numbers beside it */
 static void vt_add_product(ptrdiff_t rows, ptrdiff_t inner, ptrdiff_t n, const double *s, ptrdiff_t next, ptrdiff_t far,
                            const double *x, double *y, ptrdiff_t row, int upper)
 {
-    const ptrdiff_t wide = sizeof(vt_wide) / sizeof(double);
-    ptrdiff_t i = 0, k;
-    for (; i < rows - 3; i += 4, s += 4 * next, y += 4 * row) {
-        for (k = upper ? i : 0; k < n - wide + 1; k += wide) vt_tile_wide_4(inner, s, next, far, x + k, y + k, row);
-        for (; k < n; k++) vt_tile_4(inner, s, next, far, x + k, y + k, row);
-    }
-    for (; i < rows; i++, s += next, y += row) {
-        for (k = upper ? i : 0; k < n - wide + 1; k += wide) vt_tile_wide_1(inner, s, next, far, x + k, y + k, row);
-        for (; k < n; k++) vt_tile_1(inner, s, next, far, x + k, y + k, row);
-    }
+    ptrdiff_t i = 0;
+    for (; i < rows - 3; i += 4, s += 4 * next, y += 4 * row)
+        vt_band_4(inner, n, upper ? i : 0, s, next, far, x, y, row);
+    for (; i < rows; i++, s += next, y += row) vt_band_1(inner, n, upper ? i : 0, s, next, far, x, y, row);
 }
 #endif
 
