@@ -253,7 +253,8 @@ def compare(
         Other programs that run the same: "mujoco" by its integrators euler, implicitfast and rk4, "pinocchio" by
         semi-implicit Euler and RK4 of its accelerations, or one of them as "mujoco:rk4". Each is a row as the methods
         are. They take mechanisms with gravity, damping, friction, joint springs, drives, torque and constant inputs,
-        and MuJoCo contacts, limits, ropes and constraints, too. What an engine cannot simulate is named in its row and in the notes.
+        and MuJoCo contacts, limits, ropes and constraints, too. What an engine cannot simulate is named in its row and
+        in the notes.
     progress : callable, optional
         Called as progress(done_steps, total_steps, what).
 
@@ -506,7 +507,6 @@ class _Table:
             ),
         )  # fmt: skip
 
-
     def _scale(self, reference: Trajectory | None) -> float:
         """The largest kinetic energy of the reference, or of the calmest run without one [J]."""
         if reference is not None:
@@ -565,7 +565,7 @@ def _own_steps(options: Keywords, asked: list[float], duration: float, every: in
         return list(asked)
     steps, auto = time_steps(options["dt"], duration, every)
     if auto:
-        raise InputError("dt", options["dt"], "of one method must be numbers; dt=\"auto\" is an argument of compare()")
+        raise InputError("dt", options["dt"], 'of one method must be numbers; dt="auto" is an argument of compare()')
     return steps
 
 
