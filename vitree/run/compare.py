@@ -120,10 +120,11 @@ class Comparison(Plotted, Compared):
         - ``valid_time``: the first recorded time with an error above 0.1 rad or m [s]; with ``valid_to_end`` there is
           none, and it is the last time at which the reference is known;
         - ``order``: slope of log error over log dt at the smallest time steps above the floor, the same for all rows of
-          a label. Two neighbouring pairs of time steps must agree within 5 %, or one pair within 15 % with the order of
-          the method. Else it is NaN, and ``order_status`` is "floor", "not yet asymptotic" or "one pair". In contact it
-          is that of the root mean square of the errors at the end over 16 runs with up to 30 % more steps, with its
-          standard error as ``order_error``, and NaN and "scattered" if that is above 0.2;
+          a label. One pair of time steps must agree within 15 % with the order of the method, or two neighbouring pairs
+          within 5 % with each other, of errors of at most 0.1 rad or m. Else it is NaN, and ``order_status`` is
+          "floor", "not yet asymptotic" or "one pair". In contact it is that of the root mean square of the errors at
+          the end over 16 runs with up to 30 % more steps, with its standard error as ``order_error``, and NaN and
+          "scattered" if that is above 0.2;
         - of models with contacts, limits or dry friction: ``penetration``, the deepest at a recorded time [m];
           ``slip``, the largest velocity of contacts that have stuck in the reference for 0.05 s [m/s];
           ``cone_violation``, by how much friction exceeds mu N, as a share of the largest normal force [-];
