@@ -404,3 +404,35 @@ def test_contacts_with_friction_are_equivalent_in_trains_and_lifts(method, sprin
     assert slides.sum() > 20
     for run in (vt.simulate(model, q, moving, **how), vt.simulate(lift, q, v, **how)):
         assert np.abs(seen(run) - seen(rest)).max() < 2e-11
+
+
+def test_springs_between_trees_are_equivalent_but_with_midpoint():
+    """Whose relative position in the middle of a step depends on the frame, to second order."""
+
+    def scene(gravity):
+        tree = vt.Tree("plate and block", gravity=tuple(gravity))
+        tree.world.add(vt.free("a"), vt.body("plate", 3.0, (0.1, 0.12, 0.2)))
+        tree.world.add(vt.free("b"), vt.body("block", 1.0, (5e-3, 6e-3, 7e-3)))
+        tree.load(vt.Spring("plate", "block", 80.0, 0.05))
+        return tree.compile()
+
+    def seen(run):
+        plate, block = (np.array([run.system.frame_pose(name, q) for q in run.q]) for name in ("plate", "block"))
+        return np.concatenate([plate[:, :3, :3], block[:, :3, :3], (block - plate)[:, :3, 3:]], axis=2)
+
+    def changes(dt, **how):
+        """Of what is seen, from rest to a train and to a lift."""
+        how |= {"duration": 0.4, "dt": dt, "tolerance": 1e-13}
+        rest = seen(vt.simulate(model, q, v, **how))
+        runs = vt.simulate(model, q, moving, **how), vt.simulate(lift, q, v, **how)
+        return np.array([np.abs(seen(run) - rest).max() for run in runs])
+
+    up = 9.81 * np.array([0.6, -0.64, 0.48])
+    model, lift = scene((0, 0, 0)), scene(up)
+    q, v = model.neutral(), np.zeros(model.nv)
+    q[9], v[3:6], v[6:9], v[11] = 0.11, (0.3, -0.2, 0.1), (0.5, 0.3, 0.0), 2.0
+    moving = v + np.tile(np.append(2 * up, np.zeros(3)), 2)
+    for method in ("linear-time", "gauss"):
+        assert changes(4e-3, method=method).max() < 1e-12
+    coarse, fine = changes(4e-3, method="midpoint"), changes(2e-3, method="midpoint")
+    assert coarse / fine == pytest.approx([4.0, 4.0], rel=0.02) and 1e-4 < fine[0] < 2e-3

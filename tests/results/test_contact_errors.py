@@ -72,6 +72,21 @@ def test_the_violation_of_the_cone_is_a_share_of_the_largest_force(excess):
     assert cone_violation(log_of(push, across, 0 * push), {PAIR: MU}) == pytest.approx(excess / 4.0, abs=1e-15)
 
 
+def test_the_cone_of_steps_in_halves_does_not_count():
+    log = log_of(np.array([1.0, 4.0]), [MU * 1.0 + 0.3, MU * 4.0], [0, 0], record=[3, 5])
+    assert cone_violation(log, {PAIR: MU}) == pytest.approx(0.3 / 4.0, abs=1e-15)
+    assert cone_violation(log, {PAIR: MU}, [3]) == pytest.approx(0.0, abs=1e-15)
+
+
+def test_the_cone_of_a_robot_that_falls_in_steps_of_which_some_are_halved_is_kept():
+    """Legs fold on themselves: the normals of their contacts turn within the steps that are taken in halves."""
+    model = vt.load_urdf(vt.find_robot("g1"), base="free", ground=vt.Ground(friction=0.8))
+    q = vt.place_on_ground(model, model.neutral())
+    found = vt.compare(model, ["linear-time"], q, duration=0.6, dt=0.004, reference=False)
+    assert len(found.trajectories["linear-time", 0.004].halves) > 0
+    assert found.table[0]["cone_violation"] < 1e-9
+
+
 def test_without_a_contact_that_pushes_nothing_is_violated():
     assert math.isnan(cone_violation(log_of(np.zeros(0), [], []), {PAIR: MU}))
     assert math.isnan(cone_violation(log_of(np.ones(2), [9.0, 9.0], [0, 0]), {}))

@@ -52,6 +52,16 @@ def test_slopes_that_do_not_agree_are_no_order(errors):
     assert math.isnan(order_of(STEPS[:3], errors, [False] * 3, None).value)
 
 
+def test_large_errors_whose_slopes_agree_by_chance_are_no_order():
+    """Implicit Euler on a four-bar linkage, off by more than a radian: slopes of 0.62 and 0.65; the same, smaller."""
+    errors = np.array([1.52, 0.987, 0.627])
+    found = order_of(STEPS[:3], errors, [False] * 3, 1)
+    assert math.isnan(found.value) and found.status == EARLY
+    assert order_of(STEPS[:3], 0.05 * errors, [False] * 3, 1).value == pytest.approx(0.64, abs=0.01)
+    # of the method's own order they count
+    assert order_of(STEPS[:3], 30.0 * STEPS[:3], [False] * 3, 1).value == pytest.approx(1.0)
+
+
 def test_equal_slopes_of_errors_that_grow_are_no_order():
     assert order_of(STEPS, 1e-6 / STEPS, [False] * 6, 1).status == EARLY
 

@@ -285,6 +285,20 @@ def test_the_floor_of_a_tolerance_is_told():
     assert [row["at_floor"] for row in longer.table][0::3] == [False, True]
 
 
+def test_chaos_is_not_taken_for_a_floor():
+    """All differences of a chaotic motion grow to the same size; what dt has caused came first."""
+    tree = vt.Tree("chain")
+    at = tree.world
+    for k in range(5):
+        at = at.add(vt.rx(f"j{k}"), vt.tz(-0.5), vt.body(f"b{k}", 1.0, (0.02, 0.02, 0.01)), vt.tz(-0.5))
+    found = vt.compare(
+        tree.compile(), ["linear-time", "rk4"], [0.4] * 5, duration=12.0, dt=[0.02, 0.01], record_every=2
+    )
+    assert all(row["error"] > 1.0 and row["valid_time"] < 5.0 for row in found.table)
+    assert not any(row["at_floor"] for row in found.table) and "Floor" not in str(found)
+    assert all(row["order_status"] == "not yet asymptotic" for row in found.table)
+
+
 def test_of_a_robot_at_rest_energies_have_no_relative_error():
     model = vt.load_urdf(vt.find_robot("human"), base="free", ground=vt.Ground(friction=0.8))
     q = vt.place_on_ground(model, model.neutral())

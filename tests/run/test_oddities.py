@@ -162,6 +162,22 @@ def test_energy_that_goes_in_stairs_is_told(steps, stairs, change):
         assert vt.simulate(model, q0, **{**LONG, "duration": 50.0}, **steps).warnings == ()
 
 
+@pytest.mark.parametrize("method", ["midpoint", "linear-time", "rk4", "explicit-euler"])
+def test_an_instance_of_a_rollout_says_of_its_energy_what_a_run_says(method):
+    """Stairs at 0.01 s, nothing at 0.005 s, and an energy that explodes."""
+    model, q0 = closed_chain(), np.array(REFERENCE["closed_chain"]["q0"])
+    for dt in (0.01, 0.005):
+        how = {"duration": 600.0 if method == "midpoint" else 60.0, "dt": dt, "method": method, "record_every": 10}
+        try:
+            alone = vt.simulate(model, q0, **how).warnings
+        except vt.VitreeError:
+            continue
+        found = vt.rollout(model, np.tile(q0, (2, 1)), **how)
+        assert found[1].warnings == alone and bool(alone) >= (method == "midpoint" and dt == 0.01)
+    driven = vt.rollout(model, np.tile(q0, (2, 1)), control=np.full(model.nv, 0.5), duration=60.0, dt=0.01)
+    assert not any("nothing drives" in told for told in driven[0].warnings)
+
+
 @pytest.mark.parametrize("damping, torque", [(1e-6, 0.0), (0.0, 1e-3)])
 def test_stairs_up_are_told_of_driven_and_damped_runs(damping, torque):
     """A torque explains its work, and damping that energy falls: nothing explains that it climbs."""

@@ -64,6 +64,7 @@ def mujoco_model(model: Model, dt: float, integrator: str = "implicitfast", time
     import mujoco
 
     flat, spec = model.flat, mujoco.MjSpec()
+    spec.compiler.degree = False
     bodies: list[MjsBody] = []
     joints: dict[int, MjsJoint] = {}
     index = model.index

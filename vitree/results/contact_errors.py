@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -42,15 +42,18 @@ def frictions(model: Model) -> dict[tuple[str, str], float]:
     return out
 
 
-def cone_violation(log: ContactLog, known: Mapping[tuple[str, str], float]) -> float:
+def cone_violation(
+    log: ContactLog, known: Mapping[tuple[str, str], float], halved: Collection[int] = (),
+) -> float:  # fmt: skip
     """Return by how much friction exceeds Coulomb's limit mu N at most, as a share of the largest normal force [-].
 
-    NaN if no contact pushes. ``known`` is as :func:`frictions` returns it.
+    NaN if no contact pushes. ``known`` is as :func:`frictions` returns it. Records ``halved`` do not count, to which a
+    step led that was taken in halves: its impulse acts where its last part begins, and its normal is that of its start.
     """
     limits = np.array([known.get(pair, NAN) if pair[1] not in OF_JOINTS else NAN for pair in log.names])[log.number]
     push = (log.impulse * log.normal).sum(axis=1)
     across = np.linalg.norm(log.impulse - push[:, None] * log.normal, axis=1)
-    counts = np.isfinite(push) & np.isfinite(limits)
+    counts = np.isfinite(push) & np.isfinite(limits) & ~np.isin(log.record, list(halved))
     most = float(np.max(push, where=counts, initial=0.0))
     return float(np.max(across - limits * push, where=counts, initial=0.0)) / most if most > 0 else NAN
 
@@ -145,7 +148,8 @@ def contact_errors(
         found["penetration"] = max(0.0, -float(np.nanmin(gaps)))
         found["first_touch"] = first_touch(run.t, gaps)
     if run.contacts is not None:
-        found["cone_violation"] = cone_violation(run.contacts, frictions(model))
+        halved = [] if run.halves is None else np.searchsorted(run.t, run.halves[:, 0]).tolist()
+        found["cone_violation"] = cone_violation(run.contacts, frictions(model), halved)
         if truth is not None:
             found["slip"] = slip_of_sticking(run, truth, until)
     if passive:

@@ -13,6 +13,8 @@ FLOOR, EARLY, FEW, SCATTERED = "floor", "not yet asymptotic", "one pair", "scatt
 #: Orders of neighbouring pairs agree within this share, and the order of one pair with that of the method within the
 #: second.
 ALIKE, CLAIMED = 0.05, 0.15
+#: An error of more is large [rad, m].
+LARGE = 0.1
 #: Of errors that scatter: samples of them that are drawn, and the largest standard error of an order.
 DRAWN, SURE = 400, 0.2
 
@@ -47,7 +49,8 @@ def pair_orders(dts: np.ndarray, errors: np.ndarray) -> np.ndarray:
 def order_of(dts: Sequence[float], errors: Sequence[float], at_floor: Sequence[bool], claimed: float | None) -> Order:
     """Return the order of errors (n,) at time steps (n,) [s], from the shortest steps that are above the floor.
 
-    Two neighbouring pairs of steps must agree, or the last pair with the method's own order.
+    Two neighbouring pairs of steps must agree, or the last pair with the method's own order. Errors as large as the
+    motion itself can agree by chance: where the order is not the method's own, they must be below ``LARGE``.
 
     Parameters
     ----------
@@ -75,6 +78,8 @@ def order_of(dts: Sequence[float], errors: Sequence[float], at_floor: Sequence[b
         first -= 1
     alone = claimed is not None and abs(order - claimed) <= CLAIMED * claimed
     if order <= 0 or not (first < last or alone):
+        return Order(math.nan, EARLY)
+    if claimed is not None and not alone and sizes[first : last + 2].max() > LARGE:
         return Order(math.nan, EARLY)
     fitted = slice(first, last + 2)
     return Order(float(np.polyfit(np.log(steps[fitted]), np.log(sizes[fitted]), 1)[0]))

@@ -21,7 +21,7 @@ from vitree.results.comparison import COLUMNS, Compared
 from vitree.results.contact_errors import contact_errors
 from vitree.results.orders import CLAIMED, Order, order_of, order_of_scattered, pair_orders
 from vitree.results.plain import plain
-from vitree.results.series import ABSURD, NAN, Series, momentum_departure, sensible, series_against
+from vitree.results.series import ABSURD, NAN, Series, distance, momentum_departure, sensible, series_against, shared
 from vitree.results.tables import Tabled
 from vitree.run.arguments import (
     ARGUMENTS,
@@ -115,15 +115,16 @@ class Comparison(Plotted, Compared):
         - ``constraint_error``: largest abs(h) of the constraints [m or rad], NaN without any;
         - ``error``: largest norm of ``model.difference`` to the reference, while the reference is known [rad and m];
         - ``at_floor``: whether something else than dt rules this error: the error of the reference, or ``floor``, by
-          how much a tolerance 1000 times tighter and the rounding of the steps change the run [rad and m]; NaN where
-          the error falls as the method's order has it, and it was not asked for;
+          how much a tolerance 1000 times tighter and the rounding of the steps change the run until ``valid_time``
+          [rad and m]; NaN where the error falls as the method's order has it, and it was not asked for;
         - ``valid_time``: the first recorded time with an error above 0.1 rad or m [s]; with ``valid_to_end`` there is
           none, and it is the last time at which the reference is known;
         - ``order``: slope of log error over log dt at the smallest time steps above the floor, the same for all rows of
-          a label. Two neighbouring pairs of time steps must agree within 5 %, or one pair within 15 % with the order of
-          the method. Else it is NaN, and ``order_status`` is "floor", "not yet asymptotic" or "one pair". In contact it
-          is that of the root mean square of the errors at the end over 16 runs with up to 30 % more steps, with its
-          standard error as ``order_error``, and NaN and "scattered" if that is above 0.2;
+          a label. One pair of time steps must agree within 15 % with the order of the method, or two neighbouring pairs
+          within 5 % with each other, of errors of at most 0.1 rad or m. Else it is NaN, and ``order_status`` is
+          "floor", "not yet asymptotic" or "one pair". In contact it is that of the root mean square of the errors at
+          the end over 16 runs with up to 30 % more steps, with its standard error as ``order_error``, and NaN and
+          "scattered" if that is above 0.2;
         - of models with contacts, limits or dry friction: ``penetration``, the deepest at a recorded time [m];
           ``slip``, the largest velocity of contacts that have stuck in the reference for 0.05 s [m/s];
           ``cone_violation``, by how much friction exceeds mu N, as a share of the largest normal force [-];
@@ -253,7 +254,8 @@ def compare(
         Other programs that run the same: "mujoco" by its integrators euler, implicitfast and rk4, "pinocchio" by
         semi-implicit Euler and RK4 of its accelerations, or one of them as "mujoco:rk4". Each is a row as the methods
         are. They take mechanisms with gravity, damping, friction, joint springs, drives, torque and constant inputs,
-        and MuJoCo contacts, limits, ropes and constraints, too. What an engine cannot simulate is named in its row and in the notes.
+        and MuJoCo contacts, limits, ropes and constraints, too. What an engine cannot simulate is named in its row and
+        in the notes.
     progress : callable, optional
         Called as progress(done_steps, total_steps, what).
 
@@ -442,7 +444,11 @@ class _Table:
         return error_of(self.run.model, traj, truth, self.truth.known_until)
 
     def _floor(self, label: str, dt: float, name: str, options: Keywords) -> float:
-        """How much a tighter tolerance and the rounding of steps change a run [rad, m]; NaN if that fails."""
+        """How much a tighter tolerance and the rounding of steps change a run while it is valid [rad, m].
+
+        Of a chaotic motion all differences grow to the same size: which came first shows only before that. NaN if a
+        run fails.
+        """
         run, traj = self.run, self.trajectories[label, dt]
         model, steps = run.model, max(traj.steps, 1)
         away = np.random.default_rng(0).standard_normal(model.nv)
@@ -457,7 +463,11 @@ class _Table:
             other = run(name, f"{label}, floor", dt, q0=q0, **more)
         except (ArithmeticError, VitreeError):
             return NAN
-        return error_of(model, other, traj, self.truth.known_until)
+        truth = self.truth.of(dt)
+        assert truth is not None
+        here, there = shared(traj, truth)
+        late = here.t[distance(model, here, there) > VALID]
+        return error_of(model, other, traj, min([self.truth.known_until, *late[:1].tolist()]))
 
     def _claimed(self, label: str) -> float | None:
         """The order that a method has where motions are smooth; None in contact, and of methods that adapt."""
@@ -484,7 +494,8 @@ class _Table:
                 row |= _measure(model, traj, series[key], free)
                 row |= self._in_contact(traj, exact)
                 row["floor"] = self.floors.get(key, NAN)
-                row["at_floor"] = bool(row["error"] <= 3 * truth.error or row["error"] <= FLOOR_SHARE * row["floor"])
+                low = FLOOR_SHARE * row["floor"]
+                row["at_floor"] = bool(row["error"] <= 3 * truth.error or min(row["error"], VALID) <= low)
         largest = (float(np.abs(self.trajectories[key].energy).max()) for key in series)
         rest = ROUNDING_OF_ENERGY * max(largest, default=0.0)
         for row in rows:
@@ -512,7 +523,6 @@ class _Table:
                 *warning_notes(self.trajectories),
             ),
         )  # fmt: skip
-
 
     def _scale(self, reference: Trajectory | None) -> float:
         """The largest kinetic energy of the reference, or of the calmest run without one [J]."""
@@ -572,7 +582,7 @@ def _own_steps(options: Keywords, asked: list[float], duration: float, every: in
         return list(asked)
     steps, auto = time_steps(options["dt"], duration, every)
     if auto:
-        raise InputError("dt", options["dt"], "of one method must be numbers; dt=\"auto\" is an argument of compare()")
+        raise InputError("dt", options["dt"], 'of one method must be numbers; dt="auto" is an argument of compare()')
     return steps
 
 

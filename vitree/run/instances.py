@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import os
 import threading
@@ -24,7 +25,7 @@ from vitree.results.plain import plain
 from vitree.run.arguments import RunArguments, Schedule
 from vitree.run.controller import Targets, with_targets
 from vitree.run.outcome import Outcome
-from vitree.run.trajectory import Trajectory
+from vitree.run.trajectory import Trajectory, drift_warnings, energy_warnings
 
 # ---- rollout: the records of many instances of a model -----------------------------------------------------
 
@@ -132,7 +133,7 @@ class Rollout:
         return (self[k] for k in range(len(self)))
 
     def __getitem__(self, index: SupportsIndex) -> Trajectory:
-        """Return the trajectory of an instance, as far as it came.
+        """Return the trajectory of an instance, as far as it came, with warnings of an energy that should stay.
 
         Raises
         ------
@@ -160,7 +161,9 @@ class Rollout:
         p = known["p"] if "p" in known else system._momenta(q, v)
         energies = system._energies(np.ascontiguousarray(q), np.ascontiguousarray(v))
         iterations, residual, total, most = self.solved
-        told = {"warnings": [implied_text(self.left_out[k])]} if k in self.left_out else {}
+        odd = [implied_text(self.left_out[k])] if k in self.left_out else []
+        odd += self._odd_energy(system, energies)
+        told = {"warnings": odd} if odd else {}
         return Trajectory(
             model_name=system.name, joint_names=system.joint_names, q_names=system.q_names,
             v_names=system.v_names, method=self.method, settings={**self.settings, **told}, t=self.t[:count],
@@ -170,6 +173,16 @@ class Rollout:
             constraint_names=tuple(c.name for c in system.constraints),
             constraint=system._constraint_errors(q), system=system,
         )  # fmt: skip
+
+    def _odd_energy(self, system: System, energies: np.ndarray) -> list[str]:
+        """Say what is odd about rows of energies (n, ...) [J] of an instance, if its energy should stay."""
+        if self.settings.get("driven") or not system.is_conservative or self.method not in system.methods:
+            return []
+        kind, options = system.methods[self.method], self.settings.get("options", {})
+        weight = system.total_mass * math.hypot(*system.gravity)
+        return energy_warnings(energies, lambda: False, weight) or (
+            drift_warnings(energies, None, weight, options.get("order", kind.order) == 2) if kind.symplectic else []
+        )
 
     def raise_failed(self) -> None:
         """Raise the error of the first instance that failed; nothing if none did.

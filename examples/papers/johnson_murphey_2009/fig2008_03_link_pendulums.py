@@ -79,7 +79,7 @@ def main() -> None:
     common.claims(
         ("with 19 links the simulation of 10 s takes less than 20 s",
          f"{counts[-1]} links take {last:.3g} s with the cache, {found['without'][-1][0]:.3g} s without, "
-         f"{found['recursive'][-1][0]:.3g} s by recursion, for {until:g} s of {duration:g} s",
+         f"{found['recursive'][-1][0]:.3g} s by recursion; the cached run ends at {until:g} s of {duration:g} s",
          (last < CLAIM and until > duration - dt) if not arguments.quick else "not the whole run"),
         ("caching leads to significant speed improvements",
          f"{gains[0]:.1f} times as fast with {counts[0]} link, {gains[-1]:.1f} times with {counts[-1]}", gains[-1] > 2),
