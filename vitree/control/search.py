@@ -37,8 +37,8 @@ from vitree.run.trajectory import Trajectory
 FAR = 1.5
 #: What to try where a search did not converge.
 REMEDY = (
-    "Go on from this solution with states=(plan.q, plan.p) and control=, or begin with another guess, another search, a "
-    "smaller dt or larger weights of controls"
+    "Go on from this solution with states=(plan.q, plan.p) and control=, or begin with another guess, another search, "
+    "a smaller dt or larger weights of controls"
 )
 SEARCHES = "ddp", "fddp", "projection", "transcription"
 #: Those that take phases of contact.

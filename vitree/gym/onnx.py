@@ -112,7 +112,9 @@ class OnnxPolicy:
     def __call__(self, observations: ArrayLike, *more: object) -> np.ndarray:
         """Return the actions (n, k), or choices (n,), of observations (n, m) [units as the task has them]."""
         if more:
-            raise InputError("policy", self, "is a function of observations alone; to drive a run give policy.control()")
+            raise InputError(
+                "policy", self, "is a function of observations alone; to drive a run give policy.control()"
+            )
         rows = np.asarray(observations, dtype=self.interface.dtype)
         if rows.ndim != 2 or rows.shape[1] != self._size:
             raise InputError("observations", observations, f"have shape {rows.shape}; it must be (n, {self._size})")

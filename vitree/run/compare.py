@@ -253,7 +253,8 @@ def compare(
         Other programs that run the same: "mujoco" by its integrators euler, implicitfast and rk4, "pinocchio" by
         semi-implicit Euler and RK4 of its accelerations, or one of them as "mujoco:rk4". Each is a row as the methods
         are. They take mechanisms with gravity, damping, friction, joint springs, drives, torque and constant inputs,
-        and MuJoCo contacts, limits, ropes and constraints, too. What an engine cannot simulate is named in its row and in the notes.
+        and MuJoCo contacts, limits, ropes and constraints, too. What an engine cannot simulate is named in its row and
+        in the notes.
     progress : callable, optional
         Called as progress(done_steps, total_steps, what).
 
