@@ -2,8 +2,8 @@
 
     python 41_pole_at_1_khz.py [--save FILE] [--plot FILE] [--view]
 
-The cart goes to and fro between two places, within the force of its motor and the ends of its rail. The pole is hit three
-times. Each solution takes one iteration, from the last one.
+The cart goes to and fro between two places, within the force of its motor. The pole is hit three times. Each solution
+takes one iteration, from the last one.
 """
 
 import numpy as np
