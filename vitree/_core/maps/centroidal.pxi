@@ -184,7 +184,7 @@ cdef void map_centroidal_matrix(const vt_model* m, const MapJob* job, char* room
         h = constant3(b.h)
         x[i].mass = b.mass
         vt_axes_times(&axes, &h.x, &x[i].h.x)
-        x[i].J = axes_rotate_sym(&axes, constant_sym(b.Io))
+        x[i].J = turned_inertia(&axes, &pose[i].R, constant_sym(b.Io))
         all += b.mass
         first = add(first, axpy(b.mass, arm[i], x[i].h))
     com = scale(1.0 / all, first)
