@@ -305,7 +305,7 @@ cdef object energy_part(char shape, double* e):
     cdef int first = 2 if shape == c"6" else shape == c"u"
     cdef cnp.ndarray out
     if shape == c"6":
-        out = new_array(1, 6 if shape == c"6" else 3)
+        out = new_array(1, 6)
         memcpy(data(out), e + first, cnp.PyArray_SIZE(out) * sizeof(double))
         return out if finite_numbers(data(out), cnp.PyArray_SIZE(out)) else None
     if shape == c"l":
