@@ -10,13 +10,14 @@ CALLS = {
     "validate_configuration": "q", "integrate": "qv", "difference": "qr", "body_poses": "q", "frame_poses": "q",
     "frame_pose": "fq", "rnea": "qvv", "aba": "qvv", "crba": "q",
     "generalized_momentum": "qv", "velocity_from_momentum": "qv", "kinetic_energy": "qv", "potential_energy": "q",
-    "lagrangian": "qv", "momentum": "qv", "center_of_mass": "q", "forward_dynamics": "qvv", "passive_force": "q",
+    "lagrangian": "qv", "momentum": "qv", "forward_dynamics": "qvv", "passive_force": "q",
     "rnea_derivatives": "qvv", "aba_derivatives": "qvv", "inverse_mass_matrix": "q",
 }  # fmt: skip
 #: Those of maps of the whole body.
 MAPS = {
     "frame_jacobian": "fq", "frame_jacobian_rate": "fqv", "frame_velocity": "fqv", "frame_acceleration": "fqvv",
-    "center_of_mass_velocity": "qv", "center_of_mass_acceleration": "qvv", "center_of_mass_jacobian": "q",
+    "center_of_mass": "q", "center_of_mass_velocity": "qv", "center_of_mass_acceleration": "qvv",
+    "center_of_mass_jacobian": "q",
     "centroidal_momentum": "qv", "centroidal_momentum_rate": "qvv", "centroidal_momentum_matrix": "q",
     "centroidal_momentum_matrix_rate": "qv", "centroidal_inertia": "q", "_centroidal_derivatives": "qvv",
     "coriolis_matrix": "qv", "joint_torque_regressor": "qvv", "body_regressor": "fqvv",

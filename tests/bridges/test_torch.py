@@ -18,7 +18,6 @@ from torch.autograd import gradcheck, gradgradcheck  # noqa: E402
 from vitree.bridges.steps import Steps as Engine  # noqa: E402
 from vitree.bridges.torch import Steps  # noqa: E402
 
-
 #: Forward mode of PyTorch 2.14 warns of a function of its own.
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:FutureWarning")
 

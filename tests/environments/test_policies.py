@@ -191,6 +191,16 @@ def test_files_that_do_not_fit_are_told(tmp_path):
         vg.OnnxPolicy(path, replace(task, observe=["contacts", "q"]))
 
 
+def test_what_is_no_task_and_a_policy_in_place_of_its_control_are_told(tmp_path):
+    task = walking_task()
+    act = policy(tmp_path, task)
+    for made in (lambda: vg.OnnxPolicy(act.path, "cart_pole"), lambda: vg.PolicyInterface(task.model)):
+        with pytest.raises(vt.InputError, match=r"task is .*; it must be a Task, such as vitree.gym.tasks.cart_pole"):
+            made()
+    with pytest.raises(vt.CallableError, match=r"to drive a run give policy.control\(\)"):
+        vt.simulate(task.model, task.pose, duration=DT, dt=DT, control=act)
+
+
 def test_without_onnxruntime_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(vt.errors.MissingExtraError, match=r"pip install 'vitree\[onnx\]'"):

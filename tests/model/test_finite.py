@@ -21,7 +21,8 @@ MODELS = {
     "reduced": finger().reduced(), "full": finger(),
 }  # fmt: skip
 #: Methods of a state, and their arguments.
-METHODS = STACKED | {
+METHODS = {name: words for name, words in STACKED.items() if not name.startswith("_")} | {
+    "centroidal_momentum_derivatives": "qvv",
     "pose_derivatives": "fq", "position_derivatives": "fq", "twist_derivatives": "fqv", "lagrangian_derivatives": "qv",
     "project_velocity": "qv", "joint_reactions": "qvv", "drive_forces": "qv", "forward_dynamics_derivatives": "qvv",
     "inverse_dynamics": "qvv", "contact_forces": "qv", "constraint_errors": "q", "constraint_jacobian": "q",

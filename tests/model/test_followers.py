@@ -21,7 +21,7 @@ from vitree.model.system import OF_ROWS
 #: Names that ask others of the model, and so follow the chain rule as these do.
 COMPOSED = {
     "body_poses": "_pose_rows", "frame_pose": "_pose_rows", "frame_poses": "_pose_rows", "contact_gaps": "_pose_rows",
-    "center_of_mass": "_energies", "kinetic_energy": "_energies", "potential_energy": "_energies",
+    "kinetic_energy": "_energies", "potential_energy": "_energies",
     "momentum": "_energies",
     "centroidal_momentum_derivatives": "_centroidal_derivatives",
     "generalized_momentum": "_momenta", "velocity_from_momentum": "_velocities",

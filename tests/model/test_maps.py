@@ -288,7 +288,7 @@ def test_both_builds_have_the_same_bits(name):
     given = {"n": model.frame_names[-1], "x": "local", "q": q}
     for method, letters in {
         "centroidal_momentum_matrix_rate": "qv", "coriolis_matrix": "qv", "frame_acceleration": "nqvax",
-        "_centroidal_derivatives": "qva",
+        "_centroidal_derivatives": "qva", "centroidal_momentum_matrix": "q", "center_of_mass": "q",
         "joint_torque_regressor": "qva", "body_regressor": "nqva", "center_of_mass_jacobian": "q",
         "kinetic_energy_regressor": "qv", "potential_energy_regressor": "q",
     }.items():  # fmt: skip

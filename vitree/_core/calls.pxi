@@ -302,10 +302,10 @@ cdef inline void pose_product(const double* a, const double* b, double* out) noe
 
 cdef object energy_part(char shape, double* e):
     # one of the results of run_energies, or None
-    cdef int first = 2 if shape == c"6" else 8 if shape == c"3" else shape == c"u"
+    cdef int first = 2 if shape == c"6" else shape == c"u"
     cdef cnp.ndarray out
-    if shape == c"6" or shape == c"3":
-        out = new_array(1, 6 if shape == c"6" else 3)
+    if shape == c"6":
+        out = new_array(1, 6)
         memcpy(data(out), e + first, cnp.PyArray_SIZE(out) * sizeof(double))
         return out if finite_numbers(data(out), cnp.PyArray_SIZE(out)) else None
     if shape == c"l":
@@ -352,7 +352,7 @@ cdef void run_energies(const vt_model* m, const Job* job, char* room) noexcept n
 
 # Methods on one state only. Arguments beside those in doors.pxi: nv optional numbers (V), the names of a frame (n) and
 # of axes (x). Calls with further arguments are not handled. Results: (4, 4) X, (nbody, 4, 4) B, and of energies the
-# kinetic (k), the potential (u), the Lagrangian (l), the momentum (6) and the centre of mass (3). Several are a named
+# kinetic (k), the potential (u), the Lagrangian (l) and the momentum (6). Several are a named
 # tuple.
 kernel("validate_configuration", b"q", b"q", 0, run_validate)
 kernel("body_poses", b"q", b"B", 0, run_poses)
@@ -364,7 +364,6 @@ kernel("kinetic_energy", b"qv", b"k", POTENTIALS, run_energies)
 kernel("potential_energy", b"q", b"u", POTENTIALS, run_energies)
 kernel("lagrangian", b"qv", b"l", POTENTIALS, run_energies)
 kernel("momentum", b"qv", b"6", POTENTIALS, run_energies)
-kernel("center_of_mass", b"q", b"3", POTENTIALS, run_energies)
 kernel("forward_dynamics", b"qvV", b"v", MOVES | POTENTIALS | REGULAR, NULL)
 kernel("passive_force", b"q", b"v", RESTS | POTENTIALS, NULL)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import Asked, entries, mapping, numbers_of
+from vitree.arguments import Asked, entries, mapping, numbers_of, of_kind
 from vitree.errors import InputError, UnknownNameError
 from vitree.gym.actions import Actions
 from vitree.gym.functions import Function
@@ -69,6 +69,8 @@ def heights_of(task: Task, state: State) -> np.ndarray:
 
 #: What is asked of the robot: numbers by name, or a function of time that returns them.
 Commands = Mapping[str, float] | Callable[[float], Mapping[str, float]] | None
+#: What a policy is for, in errors.
+A_TASK = "a Task, such as vitree.gym.tasks.cart_pole()"
 
 
 class PolicyInterface:
@@ -99,7 +101,8 @@ class PolicyInterface:
     """
 
     def __init__(self, task: Task, dtype: Any = np.float32):
-        self.task, self.dt = task, float(task.dt) * int(task.frame_skip)
+        self.task = of_kind(task, Task, "task", A_TASK)
+        self.dt = float(task.dt) * int(task.frame_skip)
         self._layout = Layout(task.model, task.pose, task.contacts)
         self.dtype = dtype_of(dtype)
         self._actions = Actions(task, self._layout, self.dtype)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree.arguments import of_kind
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
-from vitree.gym.observations import Commands, PolicyInterface
+from vitree.gym.observations import A_TASK, Commands, PolicyInterface
 from vitree.gym.task import Task
 from vitree.run.controller import Control
 
@@ -58,7 +59,7 @@ class OnnxPolicy:
             import onnxruntime
         except ImportError as error:
             raise MissingExtraError("onnxruntime", "onnx", "vitree.gym.OnnxPolicy") from error
-        self.path, self.task = os.fspath(path), task
+        self.path, self.task = os.fspath(path), of_kind(task, Task, "task", A_TASK)
         options = onnxruntime.SessionOptions()
         # networks of policies are small: threads cost more than they save
         options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -108,8 +109,12 @@ class OnnxPolicy:
     def __repr__(self) -> str:
         return f'<vitree.gym.OnnxPolicy "{os.path.basename(self.path)}" for {self.task.model.name!r}>'
 
-    def __call__(self, observations: ArrayLike) -> np.ndarray:
+    def __call__(self, observations: ArrayLike, *more: object) -> np.ndarray:
         """Return the actions (n, k), or choices (n,), of observations (n, m) [units as the task has them]."""
+        if more:
+            raise InputError(
+                "policy", self, "is a function of observations alone; to drive a run give policy.control()"
+            )
         rows = np.asarray(observations, dtype=self.interface.dtype)
         if rows.ndim != 2 or rows.shape[1] != self._size:
             raise InputError("observations", observations, f"have shape {rows.shape}; it must be (n, {self._size})")

@@ -151,6 +151,18 @@ class Held:
         more: Any = {name: np.concatenate([x, getattr(self, name)], axis=1) for name, x in rows.items()}
         return replace(self, **more, by_impulse=by_impulse, slides=tuple(slides), leads=tuple(leads))
 
+    def with_places(self, push: np.ndarray, by_end: np.ndarray) -> Held:
+        """Return the same with points that move over their bodies, behind all rows, whose coordinates are unknown.
+
+        They are u with du = by_end d2, and the momentum jumps by push^T du, (s, points, nv) arrays.
+        """
+        n, points, none = self.push.shape[1], push.shape[1], np.zeros_like(push)
+        by_impulse = np.zeros((len(push), *(n + points,) * 2))
+        by_impulse[:, :n, :n], by_impulse[:, n:, n:] = self.by_impulse, -np.eye(points)
+        rows = {"push": push, "by_start": none, "by_end": by_end, "ends": none}
+        more: Any = {name: np.concatenate([getattr(self, name), x], axis=1) for name, x in rows.items()}
+        return replace(self, **more, by_impulse=by_impulse)
+
 
 def held_by(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: np.ndarray,
             touched: Sequence[Touched | None]) -> list[Held]:  # fmt: skip
@@ -181,7 +193,8 @@ def _held_in(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: 
         stacked("ways"), stacked("facets"), stacked("torques"), stacked("turns"),
     )  # fmt: skip
     numbers, laws, dims, bounds, leads, lam, w, springs, W1, W2, J1, J2 = parts[:12]
-    start_by, leads_by, slips_by, tangents, u_by, turn, late, late_by_ports, late_turn = parts[12:]
+    start_by, leads_by, slips_by, tangents, u_by, turn, late, late_by_ports, late_turn = parts[12:21]
+    place_push, place_by = parts[21:]
     first, nv, s = np.cumsum(dims) - dims, model.nv, len(steps)
     J1T, J2T = J1.swapaxes(1, 2), J2.swapaxes(1, 2)
 
@@ -221,14 +234,18 @@ def _held_in(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: 
         patterns, which = kinds[:1], np.zeros(s, int)
     else:
         patterns, which = np.unique(kinds, axis=0, return_inverse=True)
+    places = place_by.any(axis=(0, 2))
+    placed = place_push[:, places] @ J1, place_by[:, places] @ J2
     if not (rubs.any() or kinds.any()):
-        return [held]
+        return [held.with_places(*placed) if places.any() else held]
     moved, found = by_motion(leads_by), []
     for number, pattern in enumerate(patterns):
         some = np.flatnonzero(which.ravel() == number)
         own = replace(held, by_end=by_end.copy()) if len(patterns) == 1 else _some(held, some)
         found.append(_with_laws(own, h, (numbers, first, dims, rubs), np.split(pattern, 5), *(
             x[some] for x in (lam, w, bounds, leads, whole, springs, moved, tangents))))  # fmt: skip
+        if places.any():
+            found[-1] = found[-1].with_places(*(x[some] for x in placed))
     return found
 
 

@@ -276,11 +276,6 @@ class DynamicsMethods(ContactMethods):
         return np.ascontiguousarray(self._energies_at(q, v)[..., 2:8])
 
     @of_states
-    def center_of_mass(self, q: ArrayLike) -> np.ndarray:
-        """Return the centre of mass of everything that moves, in the world, (..., 3) [m]."""
-        return np.ascontiguousarray(self._energies_at(q, None)[..., 8:])
-
-    @of_states
     @in_coordinates("plain")
     def lagrangian(self, q: ArrayLike, v: ArrayLike) -> Any:
         """Return kinetic minus potential energy [J], without contacts, a number; an array (...) of many states."""

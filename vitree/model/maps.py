@@ -52,6 +52,12 @@ class MapMethods(DynamicsMethods):
 
     @of_maps
     @in_coordinates("plain")
+    def center_of_mass(self, q: ArrayLike) -> np.ndarray:
+        """Return the center of mass of everything that moves, in the world, (..., 3) [m]."""
+        return map_rows(self, "center_of_mass", (3,), q)
+
+    @of_maps
+    @in_coordinates("plain")
     def center_of_mass_velocity(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """Return the velocity of the center of mass in the world, (..., 3) [m/s]."""
         return map_rows(self, "center_of_mass_velocity", (3,), q, v)

@@ -10,6 +10,9 @@
 #: [m or rad] between differences
 cdef double SPAN = 2e-3
 cdef double[3] DIFFERENCE = [45.0 / 60.0, -9.0 / 60.0, 1.0 / 60.0]
+cdef double[4] CURVATURE = [-490.0 / 180.0, 270.0 / 180.0, -27.0 / 180.0, 2.0 / 180.0]
+#: [rad] by which the lowest point of a rim may be beside the one that a step has found, and the least curvature [m/rad^2]
+cdef double LOWEST = 1e-4, LEAST_CURVED = 1e-9
 
 
 cdef struct Moved:              # what contacts have of the poses of bodies, or its derivatives by displacements of ports
@@ -18,6 +21,33 @@ cdef struct Moved:              # what contacts have of the poses of bodies, or 
     double* slip                # (members, 3) world axes
     double* u                   # (ports,)
     double* late                # (ports,) wrenches of springs where the step ends
+
+
+cdef struct SlopeRows:          # of a step, where the results of `contact_slopes` are; see there
+    double* bounds
+    double* leads
+    double* lam
+    double* w
+    double* springs
+    double* W1
+    double* W2
+    double* J1
+    double* J2
+    double* by_start
+    double* leads_by
+    double* slips_by
+    double* tangents
+    double* u_by
+    double* turn
+    double* late
+    double* late_by
+    double* late_turn
+    double* place_push
+    double* place_by
+    double* u                   # and room
+    double* slip
+    double* ends
+    double* place_w
 
 
 cdef struct SomeMembers:        # those of one body, in the place of all
@@ -292,6 +322,75 @@ cdef bint differ_ends(ModelStepper self, double* out) noexcept nogil:
     return True
 
 
+cdef Feature* point_on_curve(ModelStepper self, int c, const vt_shape** s, double* u) noexcept nogil:
+    # the material point of a rim, and its coordinate, by which a rigid contact touches a face; else NULL
+    cdef const vt_contact* e = &self.touch[c]
+    cdef Facet* f
+    if e.kind != ON_FACET or e.stiffness != INFINITY:
+        return NULL
+    f = &self.contact.facet[e.slot]
+    if f.kind != FIXED:
+        return NULL
+    if f.fb.kind == FACE and find_on_curve(e.shape_a, &f.fa, u):
+        s[0] = e.shape_a
+        return &f.fa
+    if f.fa.kind == FACE and find_on_curve(e.shape_b, &f.fb, u):
+        s[0] = e.shape_b
+        return &f.fb
+    return NULL
+
+
+cdef bint differ_places(ModelStepper self, const Moved* now, const SlopeRows* to) noexcept nogil:
+    # Steps find the point of a rim that is the lowest one where they end (`root_on_curve`): by its coordinate u, g2(u, q2) of
+    # the gap has a minimum, so that du = -g2_uq/g2_uu dq2 in the ports. The point acts at node 1, too. Writes du, and the
+    # derivatives of wrenches and of h w by u. Points that the step before found do not move. Returns whether members are to
+    # be placed again
+    cdef Touching* x = &self.contact
+    cdef ContactProblem* y = &x.cones
+    cdef const vt_shape* shape = NULL
+    cdef Feature* point
+    cdef Feature before
+    cdef double* by
+    cdef double* push
+    cdef double* w
+    cdef double u = 0.0, share, first, first1, second, second1, gap, gap1
+    cdef int c, k, j, step, sign
+    cdef bint found = False
+    for k in range(x.count):
+        c = x.member[k]
+        point = point_on_curve(self, c, &shape, &u)
+        if point == NULL:
+            continue
+        by, push, w = to.place_by + k * x.ports, to.place_push + k * x.ports, to.place_w + k * y.n
+        before = point[0]
+        found = True
+        place_members(self, NULL, now)
+        first = first1 = 0.0
+        second, second1 = CURVATURE[0] * x.there[c].gap, CURVATURE[0] * x.here[c].gap
+        for step in range(3):
+            for sign in range(-1, 2, 2):
+                move_on_curve(shape, point, u + sign * (step + 1) * SPAN)
+                place_members(self, NULL, now)
+                write_rows(self, x.there, x.pose2, x.W2, True)
+                gap, gap1, share = x.there[c].gap, x.here[c].gap, DIFFERENCE[step] * sign / SPAN
+                first, first1 = first + share * gap, first1 + share * gap1
+                second, second1 = second + CURVATURE[step + 1] * gap, second1 + CURVATURE[step + 1] * gap1
+                vt_add_row(x.ports, share, now.u, push)
+                vt_add_row(y.n, share, now.w, w)
+                add_touch_row(&x.W2[y.row[k]], share, by)
+        point[0] = before
+        second, second1 = second / (SPAN * SPAN), second1 / (SPAN * SPAN)
+        if second > LEAST_CURVED and fabs(first) < LOWEST * second and fabs(first1) > 10.0 * fabs(first):
+            for j in range(x.ports):
+                by[j] /= -second
+            w[y.row[k]] = 0.0       # the minimum
+        else:
+            memset(by, 0, x.ports * sizeof(double))
+            memset(push, 0, x.ports * sizeof(double))
+            memset(w, 0, y.n * sizeof(double))
+    return found
+
+
 cdef void differ_late(ModelStepper self, const double* late, const Moved* now, Moved* by) noexcept nogil:
     # the derivatives of the wrenches of `late` by displacements of bodies at node 2
     cdef Touching* x = &self.contact
@@ -395,38 +494,14 @@ cdef void lay_ports(const Touching* x, double* rows, int nv, double* out) noexce
         add_port(x, rows, k, 1.0, out + k * <Py_ssize_t>nv)
 
 
-cdef struct SlopeRows:          # of a step, where the results of `contact_slopes` are; see there
-    double* bounds
-    double* leads
-    double* lam
-    double* w
-    double* springs
-    double* W1
-    double* W2
-    double* J1
-    double* J2
-    double* by_start
-    double* leads_by
-    double* slips_by
-    double* tangents
-    double* u_by
-    double* turn
-    double* late
-    double* late_by
-    double* late_turn
-    double* u                   # and room
-    double* slip
-    double* ends
-
-
 cdef enum:
-    SLOPE_RESULTS = 18          # of these
+    SLOPE_RESULTS = 20          # of these
 
 
 cdef tuple slope_shapes(int count, int n, int ports, int nv):
     return ((count,), (count, LEADS), (n,), (n,), (count, 5), (n, ports), (n, ports), (ports, nv), (ports, nv), (ports, n),
             (ports, count, LEADS), (ports, count, 3), (count, 2, 3), (ports, ports), (nv, nv), (ports,), (ports, ports),
-            (nv, nv), (ports,), (count, 3), (count,))
+            (nv, nv), (count, ports), (count, ports), (ports,), (count, 3), (count,), (count, n))
 
 
 cdef int slope_rows(list made, int s, SlopeRows* to) except -1:
@@ -446,7 +521,7 @@ cdef void write_slopes(ModelStepper self, SomeMembers* some, const SlopeRows* to
     cdef Moved now, by
     cdef double* spring
     cdef double A, slope, gap
-    cdef bint yields = False, displaced
+    cdef bint yields = False, displaced, placed
     cdef int c, k, o
     measure_touches(self)
     for k in range(x.count):
@@ -467,13 +542,17 @@ cdef void write_slopes(ModelStepper self, SomeMembers* some, const SlopeRows* to
     displaced = differ(self, some, &now, &by)
     if yields:
         differ_late(self, to.ends, &now, &by)
-    if displaced or yields:
+    placed = differ_places(self, &now, to)
+    if placed or displaced or yields:
         place_members(self, NULL, &now)
     write_rows(self, x.there, x.pose2, x.W2, True)
     lay_rows(x, x.W1, y.n, to.W1)
     lay_rows(x, x.W2, y.n, to.W2)
     if differ_ends(self, to.W2):
         place_members(self, NULL, &now)
+    for k in range(x.count if placed else 0):
+        for c in range(y.n):
+            vt_add_row(x.ports, to.place_w[k * y.n + c], to.place_by + k * x.ports, to.W2 + c * x.ports)
     lay_ports(x, x.rows, self.nv, to.J1)
     turn_ports(self, x.at1, x.pose1, now.u, to.turn)
     for k in range(x.ports):

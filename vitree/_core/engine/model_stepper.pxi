@@ -236,6 +236,9 @@ cdef class ModelStepper(Stepper):
             Those of the wrenches W1^T lam by ports (first axis) at node 1, and of J1^T of these, if they are constant.
         late, late_by, late_turn : (s, ports), (s, ports, ports) and (s, nv, nv) arrays
             The wrenches of springs at node 2, and the same of them.
+        place_push, place_by : (s, k, ports) arrays
+            Of points of rims that a step has found: the derivatives of the wrenches by their coordinate, and of this by the
+            ports at node 2. W2 has what the coordinate does to slips.
         """
         cdef Busy busy = self.busy()
         cdef Touching* x = &self.contact

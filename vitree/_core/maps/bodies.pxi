@@ -49,6 +49,23 @@ cdef inline Sym3 inertia_rate(Sym3 Ic, double mass, Vec3 c, Vec3 u, Vec3 w) noex
     return plus_transpose(plus_diagonal(A, mass * dot(c, u)))
 
 
+cdef inline Sym3 turned_inertia(const vt_axes* axes, const Mat3* R, Sym3 A) noexcept nogil:
+    # R A R^T, by the columns of R A in registers times the rows of R
+    cdef Mat3 full_A = full(A), RA
+    cdef vt_axes columns = axes[0]
+    cdef Vec3 row, x, y, z
+    cdef Sym3 r
+    vt_axes_turn(&columns, &full_A.x.x, &RA.x.x)
+    row = vec3(R.x.x, R.y.x, R.z.x)
+    vt_axes_times(&columns, &row.x, &x.x)
+    row = vec3(R.x.y, R.y.y, R.z.y)
+    vt_axes_times(&columns, &row.x, &y.x)
+    row = vec3(R.x.z, R.y.z, R.z.z)
+    vt_axes_times(&columns, &row.x, &z.x)
+    r.xx, r.xy, r.xz, r.yy, r.yz, r.zz = x.x, x.y, x.z, y.y, y.z, z.z
+    return r
+
+
 cdef Tree tree_memory(const vt_model* m, char** room) noexcept nogil:
     cdef Tree t
     t.pose = <Pose*>piece(room, m.nbody * sizeof(Pose))
@@ -123,7 +140,7 @@ cdef inline void placed_tree(const vt_model* m, const MapJob* job, Tree* t, int 
             u = add(twist.v, cross(twist.w, c))
             x.P = scale(b.mass, u)
         if asked & INERTIA:
-            Ic = axes_rotate_sym(&axes, constant_sym(b.Ic))
+            Ic = turned_inertia(&axes, &t.pose[i].R, constant_sym(b.Ic))
             x.J = addsym(Ic, point_inertia(b.mass, c))
             if asked & ANGULAR:
                 x.L = add(symmul(Ic, twist.w), cross(c, x.P))

@@ -35,6 +35,7 @@ cdef int add_map(str name, const char* inputs, char output, MapRun run) except -
 # Arguments in their order: the names of a frame (n) and of axes (x), arrays of nq (q) and nv (v) numbers, or of nv or
 # None for zeros (V). Results: arrays (3,) 3, (6,) 6, (3, 3) I, (3, nv) C, (6, nv) J, (nv, nv) M, and of parameters (10
 # nbody,) p, (nv, 10 nbody) Y, (6, 10) W; derivatives (4, 6, nv) D.
+add_map("center_of_mass", b"q", c"3", map_com)
 add_map("center_of_mass_velocity", b"qv", c"3", map_com_velocity)
 add_map("center_of_mass_acceleration", b"qvV", c"3", map_com_acceleration)
 add_map("center_of_mass_jacobian", b"q", c"C", map_com_jacobian)
@@ -68,6 +69,8 @@ cdef class MapTables:
     cdef int[::1] body
     cdef double[:, :, ::1] X        # (n, 4, 4) poses on the bodies
     cdef double[::1] still          # (nv,) zeros
+    cdef int[::1] turns             # where quaternions begin in q
+    cdef int turning                # their number
     cdef double[:, ::1] own         # (nbody, 12)
     cdef int[::1] middle            # (nbody,) of a root: the first body of its tree that has inertia
     cdef size_t size                # bytes of memory for a map
@@ -98,6 +101,8 @@ cdef class MapTables:
             if m.body[k].inert:
                 middle[on] = k
         self.middle = middle
+        turns = [m.body[k].iq + (3 if m.body[k].kind == FREE else 0) for k in range(m.nbody) if m.body[k].kind >= BALL]
+        self.turning, self.turns = len(turns), np.array([*turns, 0], dtype=np.intc)
         self.size = 64 * PIECES + m.nv * sizeof(Column) + (m.nv + 3) * CORIOLIS_ROWS * sizeof(double)
         self.size += m.nbody * (sizeof(Pose) + 2 * sizeof(Vec3) + sizeof(Carried) + sizeof(Column)
                                 + max(sizeof(CrbaBody), sizeof(RneaBody) + sizeof(double)))
@@ -149,18 +154,12 @@ cdef class MapTables:
 
     cdef bint exact(self, const double* q) noexcept:
         # whether quaternions are of unit norm for certain
-        cdef const vt_model* m = &self.core.m
-        cdef const vt_body* b
         cdef const double* x
         cdef int i
-        if m.nq == m.nv:
-            return True
-        for i in range(m.nbody):
-            b = &m.body[i]
-            if b.kind >= BALL:
-                x = q + b.iq + (3 if b.kind == FREE else 0)
-                if not fabs(x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3] - 1.0) <= UNIT:
-                    return False
+        for i in range(self.turning):
+            x = q + self.turns[i]
+            if not fabs(x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3] - 1.0) <= UNIT:
+                return False
         return True
 
     cdef bint take_name(self, char kind, x, MapJob* job) except -1:

@@ -73,6 +73,36 @@ cdef void map_centroidal_momentum(const vt_model* m, const MapJob* job, char* ro
     sum_momenta(m, job, True, room)
 
 
+cdef void map_com(const vt_model* m, const MapJob* job, char* room) noexcept nogil:
+    # first moments about the origins of bodies, in their own axes, from the leaves to the roots
+    cdef double* mass = <double*>piece(&room, m.nbody * sizeof(double))
+    cdef Vec3* h = <Vec3*>piece(&room, m.nbody * sizeof(Vec3))
+    cdef const vt_body* b
+    cdef Mat3 R
+    cdef Vec3 p, first = zero3()
+    cdef double all = 0.0, sine, cosine
+    cdef int i
+    for i in range(m.nbody):
+        mass[i], h[i] = m.body[i].mass, constant3(m.body[i].h)
+        all += mass[i]
+    for i in range(m.nbody - 1, -1, -1):
+        b, p = &m.body[i], h[i]
+        if b.kind == REVOLUTE:
+            vt_sincos(job.q[b.iq], &sine, &cosine)
+            R = constant_rotation(b.E)
+            h[i] = mul(R, vec3(cosine * p.x - sine * p.y, sine * p.x + cosine * p.y, p.z))
+            p = constant3(b.p)
+        else:
+            joint_pose(b, job.q, &R, &p)
+            h[i] = mul(R, h[i])
+        if b.parent >= 0:
+            mass[b.parent] += mass[i]
+            h[b.parent] = add(h[b.parent], axpy(mass[i], p, h[i]))
+        else:
+            first = add(first, axpy(mass[i], p, h[i]))
+    store3(job.out, scale(1.0 / all, first))
+
+
 cdef void map_com_jacobian(const vt_model* m, const MapJob* job, char* room) noexcept nogil:
     # columns (m v + w x h)/mass, with what a body carries about its own origin
     cdef Pose* pose = <Pose*>piece(&room, m.nbody * sizeof(Pose))
@@ -102,7 +132,79 @@ cdef void map_com_jacobian(const vt_model* m, const MapJob* job, char* room) noe
             h[b.parent] = add(h[b.parent], axpy(mass[i], pose[i].t, h[i]))
 
 
+cdef struct Hung:           # a body with all that it carries, about its own origin
+    double mass             # [kg]
+    Vec3 h                  # [kg m]
+    Sym3 J                  # [kg m^2]
+
+
+cdef inline void hang(Hung* up, const Hung* x, Vec3 t) noexcept nogil:
+    # on the parent, from whose origin it is by t: J + 2 (g.t) 1 - g t^T - t g^T, g = h + m t/2
+    cdef Vec3 g = axpy(0.5 * x.mass, t, x.h)
+    cdef double xx = 2.0 * g.x * t.x, yy = 2.0 * g.y * t.y, zz = 2.0 * g.z * t.z
+    up.mass += x.mass
+    up.h = add(up.h, axpy(x.mass, t, x.h))
+    up.J.xx += x.J.xx + (yy + zz)
+    up.J.yy += x.J.yy + (xx + zz)
+    up.J.zz += x.J.zz + (xx + yy)
+    up.J.xy += x.J.xy - (g.x * t.y + g.y * t.x)
+    up.J.xz += x.J.xz - (g.x * t.z + g.z * t.x)
+    up.J.yz += x.J.yz - (g.y * t.z + g.z * t.y)
+
+
+cdef inline bint roots_have_inertia(const vt_model* m, const MapJob* job) noexcept nogil:
+    cdef int i
+    for i in range(m.nbody):
+        if m.body[i].parent < 0 and job.middle[i] != i:
+            return False
+    return True
+
+
 cdef void map_centroidal_matrix(const vt_model* m, const MapJob* job, char* room) noexcept nogil:
+    # by what each body carries about its own origin, at r from the center of mass: f = m v + w x h, n = J w + h x v + r x f.
+    # Joints before the first body with inertia may be far from it, and then the point of the tree keeps more digits
+    cdef Pose* pose
+    cdef Hung* x
+    cdef Vec3* arm
+    cdef const vt_body* b
+    cdef Vec3 at, com, h, w, v, r, f, n, first = zero3()
+    cdef double all = 0.0
+    cdef vt_axes axes
+    cdef int i, k
+    if not roots_have_inertia(m, job):
+        matrix_about_points(m, job, room)
+        return
+    pose = <Pose*>piece(&room, m.nbody * sizeof(Pose))
+    x = <Hung*>piece(&room, m.nbody * sizeof(Hung))
+    arm = <Vec3*>piece(&room, m.nbody * sizeof(Vec3))
+    for i in range(m.nbody):
+        b = &m.body[i]
+        pose_body(m, i, job.q, &axes, i - 1, pose)
+        arm[i] = add(arm[b.parent], pose[i].t) if b.parent >= 0 else sub(pose[i].o, pose[0].o)
+        h = constant3(b.h)
+        x[i].mass = b.mass
+        vt_axes_times(&axes, &h.x, &x[i].h.x)
+        x[i].J = turned_inertia(&axes, &pose[i].R, constant_sym(b.Io))
+        all += b.mass
+        first = add(first, axpy(b.mass, arm[i], x[i].h))
+    com = scale(1.0 / all, first)
+    for i in range(m.nbody - 1, -1, -1):
+        b, r = &m.body[i], sub(arm[i], com)
+        if joint_rotates(b):
+            w = pose[i].R.z
+            f = cross(w, x[i].h)
+            store_column(job.out + b.iv, m.nv, add(symmul(x[i].J, w), cross(r, f)), f)
+        else:
+            for k in range(joint_nv(b)):
+                joint_column(b, pose[i].R, k, &w, &v)
+                f = axpy(x[i].mass, v, cross(w, x[i].h))
+                n = add(symmul(x[i].J, w), cross(x[i].h, v))
+                store_column(job.out + b.iv + k, m.nv, add(n, cross(r, f)), f)
+        if b.parent >= 0:
+            hang(&x[b.parent], &x[i], pose[i].t)
+
+
+cdef void matrix_about_points(const vt_model* m, const MapJob* job, char* room) noexcept nogil:
     cdef Tree t = tree_memory(m, &room)
     cdef Whole all
     cdef Vec3 n, f, r

@@ -29,16 +29,13 @@ cdef void follow_path(const vt_model* m, const MapJob* job, const double* v, Pat
     cdef Vec3 r
     x.pose = <Pose*>piece(room, m.nbody * sizeof(Pose))
     x.moved = <PathBody*>piece(room, m.nbody * sizeof(PathBody))
-    x.body = <int*>piece(room, m.nbody * sizeof(int))
+    x.body = <int*>piece(room, m.nbody * sizeof(int)) + m.nbody
     while i >= 0:
         n += 1
+        x.body -= 1
+        x.body[0] = i
         i = m.body[i].parent
     x.count = n
-    i = job.body
-    while i >= 0:
-        n -= 1
-        x.body[n] = i
-        i = m.body[i].parent
     for n in range(x.count):
         i = x.body[n]
         pose_body(m, i, job.q, &axes, at, x.pose)
