@@ -178,6 +178,18 @@ def test_an_instance_of_a_rollout_says_of_its_energy_what_a_run_says(method):
     assert not any("nothing drives" in told for told in driven[0].warnings)
 
 
+def test_an_instance_of_a_rollout_says_which_steps_were_taken_in_halves():
+    tree = vt.Tree("chain")
+    at = tree.world
+    for k in range(5):
+        at = at.add(vt.rx(f"j{k}"), vt.tz(-0.5), vt.body(f"b{k}", 1.0, (0.02, 0.02, 0.01)), vt.tz(-0.5))
+    model, how = tree.compile(), {"duration": 8.0, "dt": 0.02, "method": "linear-time"}
+    found = vt.rollout(model, [[0.4] * 5, [0.1] * 5], **how)
+    for k, q0 in enumerate(([0.4] * 5, [0.1] * 5)):
+        assert found[k].warnings == vt.simulate(model, q0, **how).warnings
+    assert "taken in halves" in found[0].warnings[0] and set(found.odd) == {0} and found[1].warnings == ()
+
+
 @pytest.mark.parametrize("damping, torque", [(1e-6, 0.0), (0.0, 1e-3)])
 def test_stairs_up_are_told_of_driven_and_damped_runs(damping, torque):
     """A torque explains its work, and damping that energy falls: nothing explains that it climbs."""

@@ -458,9 +458,13 @@ class Outcome:
         kept: JsonObject = plain(found)
         return kept
 
+    def odd_steps(self) -> list[str]:
+        """Say which steps were taken in halves, and in which the impulses of contacts are not exact."""
+        odd = halving_warnings(self.halved, self.between, self.steps, self._instead)
+        return odd + inexact_warnings(self.inexact, self.steps)
+
     def _warnings(self) -> list[str]:
-        odd = self._mended + halving_warnings(self.halved, self.between, self.steps, self._instead)
-        odd += inexact_warnings(self.inexact, self.steps)
+        odd = self._mended + self.odd_steps()
         if self._underresolved is not None:
             by = self._by or self._facts
             odd += resolution_warnings(self._underresolved, self._of_steps[0].dt, by.settings["order"])
