@@ -187,7 +187,7 @@ def test_an_instance_of_a_rollout_says_which_steps_were_taken_in_halves():
     found = vt.rollout(model, [[0.4] * 5, [0.1] * 5], **how)
     for k, q0 in enumerate(([0.4] * 5, [0.1] * 5)):
         assert found[k].warnings == vt.simulate(model, q0, **how).warnings
-    assert "taken in halves" in found[0].warnings[0] and set(found.odd) == {0} and found[1].warnings == ()
+    assert "taken in halves" in found[0].warnings[0] and set(found.step_warnings) == {0} and found[1].warnings == ()
 
 
 @pytest.mark.parametrize("damping, torque", [(1e-6, 0.0), (0.0, 1e-3)])

@@ -75,7 +75,7 @@ class Rollout:
         By instance: why it stopped before the end.
     left_out : dict of int to tuple of str
         By instance: names of constraints that its run was without, since others imply them.
-    odd : dict of int to tuple of str
+    step_warnings : dict of int to tuple of str
         By instance that ran alone: steps in halves, and contacts whose impulses are not exact.
     in_lanes : (n,) array of bool
         Whether the instance ran in lanes, beside others, from its start to its end.
@@ -109,7 +109,7 @@ class Rollout:
     parameters: Mapping[str, Numbers]
     solved: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
     left_out: dict[int, tuple[str, ...]]
-    odd: dict[int, tuple[str, ...]]
+    step_warnings: dict[int, tuple[str, ...]]
 
     def __getattr__(self, name: str) -> np.ndarray:
         if name in QUANTITIES and "data" in vars(self):
@@ -136,7 +136,7 @@ class Rollout:
         return (self[k] for k in range(len(self)))
 
     def __getitem__(self, index: SupportsIndex) -> Trajectory:
-        """Return the trajectory of an instance, as far as it came, with warnings of an energy that should stay.
+        """Return the trajectory of an instance, as far as it came, with warnings where energy is not conserved.
 
         Raises
         ------
@@ -165,7 +165,7 @@ class Rollout:
         energies = system._energies(np.ascontiguousarray(q), np.ascontiguousarray(v))
         iterations, residual, total, most = self.solved
         odd = [implied_text(self.left_out[k])] if k in self.left_out else []
-        odd += [*self.odd.get(k, ()), *self._odd_energy(system, energies)]
+        odd += [*self.step_warnings.get(k, ()), *self._odd_energy(system, energies)]
         told = {"warnings": odd} if odd else {}
         return Trajectory(
             model_name=system.name, joint_names=system.joint_names, q_names=system.q_names,
@@ -178,7 +178,7 @@ class Rollout:
         )  # fmt: skip
 
     def _odd_energy(self, system: System, energies: np.ndarray) -> list[str]:
-        """Say what is odd about rows of energies (n, ...) [J] of an instance, if its energy should stay."""
+        """Say where rows of energies (n, ...) [J] of an instance that conserves energy do not."""
         if self.settings.get("driven") or not system.is_conservative or self.method not in system.methods:
             return []
         kind, options = system.methods[self.method], self.settings.get("options", {})
@@ -401,7 +401,7 @@ class Batch:
         self.rows, self.steps, self.in_lanes = np.zeros(n, int), np.zeros(n, int), np.zeros(n, bool)
         self.failed: dict[int, VitreeError] = {}
         self.left_out: dict[int, tuple[str, ...]] = {}
-        self.odd: dict[int, tuple[str, ...]] = {}
+        self.step_warnings: dict[int, tuple[str, ...]] = {}
         self.iterations, self.residual = np.zeros((n, rows), np.intc), np.zeros((n, rows))
         self.total, self.most, self.width = np.zeros(n, int), np.zeros(n, int), 1
         self._done, self._lock = 0, threading.Lock()
@@ -447,7 +447,7 @@ class Batch:
             return
         self.note(k, run.system)
         if isinstance(run, Outcome) and (odd := run.odd_steps()):
-            self.odd[k] = tuple(odd)
+            self.step_warnings[k] = tuple(odd)
         at = np.arange(len(run.t))
         if self.every is None:
             at = at[-1:] if error is None else at[:0]
@@ -514,5 +514,5 @@ class Batch:
             found.model, found.kind.name, self.t, self.data, self.rows, self.steps, dict(sorted(self.failed.items())),
             self.in_lanes, self.width if self.in_lanes.any() else 1, self.threads, seconds, plain(settings),
             found.parameters, (self.iterations, self.residual, self.total, self.most),
-            dict(sorted(self.left_out.items())), dict(sorted(self.odd.items())),
+            dict(sorted(self.left_out.items())), dict(sorted(self.step_warnings.items())),
         )  # fmt: skip
