@@ -203,6 +203,59 @@ def test_stairs_up_are_told_of_driven_and_damped_runs(damping, torque):
         assert bool(told) == (dt == 0.01)
 
 
+def shaken(t, q, v):
+    return np.r_[0.5 * np.sin(3 * t), np.zeros(len(v) - 1)]
+
+
+def test_stairs_under_a_torque_that_is_a_function_are_told():
+    """By the work of the torques that steps have asked for: at 0.01 s the energy climbs by 18 J that nothing gave."""
+    model = closed_chain()
+    for dt in (0.01, 0.005):
+        run = vt.simulate(model, REFERENCE["closed_chain"]["q0"], dt=dt, control=shaken, duration=300.0)
+        told = "".join(run.warnings)
+        assert told.startswith("The energy less the work done on the system climbs by") == (dt == 0.01), (dt, told)
+        assert bool(told) == (dt == 0.01)
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+def test_the_work_of_functions_explains_the_energy_to_order_two(method, monkeypatch):
+    """Of torques on joints of every kind, and of inputs."""
+    found = []
+    monkeypatch.setattr("vitree.run.outcome.SLACK", 0.0)
+    monkeypatch.setattr("vitree.run.outcome.most_work", lambda *given: found.append(most_work(*given)) or found[-1])
+    rng = np.random.default_rng(3)
+    flat = random_flat(rng, 4, kinds=("revolute", "ball", "prismatic"), base="free")
+    flat = dataclasses.replace(flat, loads=(vt.JointForce(flat.joints[-1].name, "push"),))
+    model, (q, v) = vt.Model(flat), random_state(flat, rng, 1.0)
+    gains = rng.uniform(1.0, 2.0, model.nv)
+    given = {"torque": lambda t, q, v: gains * (np.cos(4 * t) - 0.3 * v), "inputs": lambda t, q, v: [np.sin(5 * t)]}
+    left = []
+    for dt in (4e-3, 2e-3, 1e-3):
+        run = vt.simulate(model, q, v, dt=dt, method=method, duration=1.0, control=vt.Control(**given))
+        assert run.warnings == ()
+        unexplained = run.energy - found[-1]
+        left.append(np.abs(unexplained - unexplained[0]).max())
+    assert np.ptp(run.energy) > 1e3 * left[-1]
+    assert left[0] / left[1] > 3 and left[1] / left[2] > 3, left
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_regulators_give_and_take_is_not_told(seed):
+    """Of functions that hold robots by springs and dampers, for many of their periods."""
+    rng = np.random.default_rng(seed)
+    flat = [chain_flat(4), random_flat(rng, 4, kinds=("revolute", "prismatic"))][seed % 2]
+    model, (q, v) = vt.Model(flat), random_state(flat, rng, 2.0)
+    kp, kd = rng.uniform(5.0, 20.0, model.nv), rng.uniform(0.0, 0.5, model.nv)
+
+    def held(t, q, v):
+        return kp * (0.3 * np.sin(2 * t) - q) - kd * v
+
+    method = ("linear-time", "midpoint")[seed // 2 % 2]
+    for dt in (5e-3, 1e-3):
+        run = vt.simulate(model, q, v, dt=dt, duration=30.0, method=method, control=held)
+        assert not [told for told in run.warnings if BEYOND_THE_BAND in told or "grows" in told], run.warnings
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_flat_bands_are_not_told(seed):
     """Of random mechanisms, short and long, at steps that the motion allows."""

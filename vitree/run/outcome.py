@@ -124,6 +124,8 @@ def wrenches_told(wrenches: Iterable[ExternalWrench | Impulse]) -> JsonObject:
 
 #: So many times the largest power that a torque had where it was asked: between these times it may have had more.
 POWER = 2.0
+#: The work of a torque in steps is known to this share: energies of steps are exact to the order of the method.
+SLACK = 0.01
 
 
 class Drivers(NamedTuple):
@@ -137,19 +139,30 @@ class Drivers(NamedTuple):
         Whether anything else does: wrenches, pushes, prescribed coordinates, commands between the steps.
     power : float or None [W]
         The most that a torque that is a callable had where it was called; None if unknown.
+    kept : tuple of (k, 1 + nv + nu) arrays
+        Numbers of records, and the torque and the inputs of the steps that led to them, if one is a callable that steps
+        call once.
     """
 
     torque: np.ndarray | Callable[..., ArrayLike] | None
     inputs: np.ndarray | Callable[..., ArrayLike] | None
     others: bool
     power: float | None
+    kept: tuple[np.ndarray, ...] = ()
 
     @classmethod
-    def of(cls, integrator: Integrator) -> Drivers:
+    def of(cls, integrator: Integrator, records: Records) -> Drivers:
         """Return what drives an integrator; arrays are copied."""
         torque, inputs = (x.copy() if isinstance(x, np.ndarray) else x for x in (integrator.torque, integrator.inputs))
         others = bool(integrator.commanded or integrator.wrenches or integrator.pushes or integrator.motion.names)
-        return cls(torque, inputs, others, integrator.most_asked_power)
+        return cls(torque, inputs, others, integrator.most_asked_power, tuple(records.driven))
+
+    def in_steps(self, count: int, size: int) -> np.ndarray | None:
+        """Return the torque and the inputs of ``count`` recorded steps, (count, size); None if one is missing."""
+        rows = np.concatenate(self.kept) if self.kept else np.zeros((0, 1 + size))
+        if rows.shape != (count, 1 + size) or not np.array_equal(rows[:, 0], np.arange(1, count + 1)):
+            return None
+        return rows[:, 1:] if np.isfinite(rows).all() else None
 
 
 def most_work(model: System, drivers: Drivers, t: np.ndarray, q: np.ndarray, v: np.ndarray,
@@ -157,9 +170,9 @@ def most_work(model: System, drivers: Drivers, t: np.ndarray, q: np.ndarray, v: 
     """Return the most that drives, torques and forces of joints can have given up to each record, (n,) [J].
 
     Between two records a drive whose target rests gives what its spring loses at most, and a target rate r
-    kd r^2/4 in a second more. A constant force F of a joint gives F times the way, and a torque that is a callable no
-    more than its largest power in the run, all the time. All else, such as damping, friction and contacts, takes
-    energy.
+    kd r^2/4 in a second more. A constant force F of a joint gives F times the way, and so does a torque that is a
+    callable, in each step, if these are recorded and have one each; else no more than its largest power in the run, all
+    the time. All else, such as damping, friction and contacts, takes energy.
 
     Parameters
     ----------
@@ -175,14 +188,17 @@ def most_work(model: System, drivers: Drivers, t: np.ndarray, q: np.ndarray, v: 
     (n,) array or None
         None if something acts whose work does not follow from the records, such as a callable.
     """
-    if type(model) is not Model or drivers.others or callable(drivers.inputs):
+    if type(model) is not Model or drivers.others:
         return None
-    if callable(drivers.torque) and drivers.power is None:
+    nv, nu, n = model.nv, len(model.input_names), len(t)
+    asks = callable(drivers.torque), callable(drivers.inputs)
+    kept = drivers.in_steps(n - 1, nv + nu) if any(asks) and every == 1 else None
+    if kept is None and (asks[1] or (asks[0] and drivers.power is None)):
         return None
     if model.written is not None or not all(isinstance(load, _KNOWN) for load in model.loads):
         return None
-    n = len(t)
-    inputs = np.zeros(len(model.input_names)) if drivers.inputs is None else drivers.inputs
+    inputs = np.zeros(nu) if drivers.inputs is None else drivers.inputs if kept is None else kept[:, nv:]
+    assert not callable(inputs)
     if inputs.ndim == 2 and (every != 1 or len(inputs) < n - 1):
         return None
     rows = np.broadcast_to(inputs if inputs.ndim == 1 else inputs[: n - 1], (n - 1, inputs.shape[-1]))
@@ -201,7 +217,10 @@ def most_work(model: System, drivers: Drivers, t: np.ndarray, q: np.ndarray, v: 
         limit, target = load.effort_limit * load.gear, value(load.target)
         given[1:] += _spring(load.kp, limit, target - x[:-1]) - _spring(load.kp, limit, target - x[1:])
         given[1:] += 0.25 * load.kd * np.square(value(load.target_rate)) * dt
-    if callable(drivers.torque):
+    if kept is not None:
+        work = (kept[:, :nv] * model.difference(q[:-1], q[1:])).sum(axis=1)
+        given[1:] += work + SLACK * np.abs(work)
+    elif callable(drivers.torque):
         given[1:] += POWER * (drivers.power or 0.0) * dt
     elif drivers.torque is not None:
         for joint in model.joints:
@@ -278,7 +297,7 @@ class Outcome:
                  watched: Monitors | None, keeps_energy: bool, later: bool):  # fmt: skip
         self.system: System = integrator.model
         self.records, self._watched, self._keeps_energy = records, watched, keeps_energy
-        self._of_steps, self._drivers = (schedule, every, more), Drivers.of(integrator)
+        self._of_steps, self._drivers = (schedule, every, more), Drivers.of(integrator, records)
         self._mended, self._symplectic = list(integrator.mended), integrator.symplectic
         self._energies: np.ndarray | None = None
         self._v: np.ndarray | None = records.x
