@@ -81,8 +81,8 @@ def main() -> dict:
     coarse = [run.resampled(lab, 5 * DT) for run in (runs[k] for k in asked.train)]
     found = vt.identify(
         lab, {"inertial": ["upper", "lower"], "damping": joints, "friction": joints, "armature": ["elbow"]},
-        coarse, window=1.0, clusters="runs" if len(coarse) > 2 else "windows",
-    )  # fmt: skip
+        coarse, window=1.0,
+    ).clustered("runs" if len(coarse) > 2 else "windows")  # fmt: skip
     before = vt.base_parameters(lab).values(lab)
     print(f"from runs {asked.train} in {found.seconds:.1f} s, {found.evaluations} sets of values")
     for name, value in found.base.values.items():

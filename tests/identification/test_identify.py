@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -223,48 +224,50 @@ def test_intervals_of_95_percent_have_the_truth_95_times_in_a_hundred():
 def test_the_jackknife_is_that_of_fits_without_a_window_or_run():
     """To first order in the moves: of runs with little noise they are small."""
     runs = swings(5, runs=5, noise=(1e-4, 1e-3), duration=0.6)
-    whole = vt.identify(GUESS, ASKED, runs, window=0.6, clusters="runs", noise=(1e-4, 1e-3))
+    found = vt.identify(GUESS, ASKED, runs, window=0.6, noise=(1e-4, 1e-3))
+    whole = found.clustered("runs")
     parts = [vt.identify(GUESS, ASKED, [*runs[:k], *runs[k + 1 :]], window=0.6, noise=(1e-4, 1e-3)) for k in range(5)]
     values = np.array([[*part.values.values()] for part in parts])
     away = values - values.mean(0)
     expected = 0.8 * away.T @ away
     np.testing.assert_allclose(whole.covariance, expected, rtol=0.02, atol=1e-3 * np.abs(expected).max())
-    assert whole.values == pytest.approx(vt.identify(GUESS, ASKED, runs, window=0.6, noise=(1e-4, 1e-3)).values)
+    assert whole.values == found.values and found.clustered("records").intervals == found.intervals
     low, high = whole.intervals["mass rod1"]
     assert high - low == pytest.approx(2 * 2.776445 * whole.standard_errors["mass rod1"])  # Student's t of 4
     # runs of one window are windows
-    windows = vt.identify(GUESS, ASKED, runs, window=0.6, clusters="windows", noise=(1e-4, 1e-3))
+    windows = whole.clustered("windows")
     np.testing.assert_allclose(windows.covariance, whole.covariance, rtol=1e-12)
 
 
 def test_what_one_run_alone_tells_has_no_error():
     still = vt.Measurement(np.arange(41) * 0.01, np.zeros((41, 2)), np.zeros((41, 2)))
     (moved,) = swings(1, runs=1, duration=0.5)
-    found, other = (vt.identify(GUESS, {"damping": ["hinge1"]}, [still, still, moved], window=0.5, clusters=clusters)
-                    for clusters in ("runs", "records"))  # fmt: skip
+    other = vt.identify(GUESS, {"damping": ["hinge1"]}, [still, still, moved], window=0.5)
+    found = other.clustered("runs")
     assert found.standard_errors["damping hinge1"] == np.inf and not found.unidentifiable
     assert np.isfinite(other.standard_errors["damping hinge1"])
 
 
 def test_correlated_residuals_are_told():
     found = vt.identify(GUESS, ASKED, disturbed(0, runs=3), window=0.5)
-    assert any("correlated" in text and 'clusters="windows"' in text for text in found.warnings)
+    assert any("correlated" in text and '.clustered("windows")' in text for text in found.warnings)
     assert not any("correlated" in text for text in vt.identify(GUESS, ASKED, swings(0), window=0.5).warnings)
     for clusters in ("windows", "runs"):
-        found = vt.identify(GUESS, ASKED, disturbed(0, runs=3), window=0.5, clusters=clusters)
-        assert found.clusters == clusters and not any("correlated" in text for text in found.warnings)
+        other = found.clustered(clusters)
+        assert other.clusters == clusters and not any("correlated" in text for text in other.warnings)
 
 
 @pytest.mark.slow
 def test_intervals_hold_where_the_model_is_wrong():
     """Torques that nobody measured are correlated over 0.3 s, and the zeros of encoders differ from run to run."""
     inside, errors = {name: [] for name in ("records", "windows", "runs")}, {}
-    for seed in range(20):
+    for seed in range(10):
         runs = disturbed(seed, zeros=0.01 * (seed % 2))
+        found = vt.identify(GUESS, ASKED, runs, window=0.5, tolerance=0.01)
         for name, rows in inside.items():
-            found = vt.identify(GUESS, ASKED, runs, window=0.5, clusters=name)
-            rows.append([found.intervals[key][0] <= true <= found.intervals[key][1] for key, true in TRUTH.items()])
-            errors.setdefault(name, []).append(errors_of(found, TRUTH))
+            other = found.clustered(name)
+            rows.append([other.intervals[key][0] <= true <= other.intervals[key][1] for key, true in TRUTH.items()])
+            errors.setdefault(name, []).append(errors_of(other, TRUTH))
     assert np.mean(inside["records"]) < 0.4  # the independent noise of each record is the least of it
     for name in ("windows", "runs"):
         assert np.mean(inside[name]) > 0.9 and (np.mean(inside[name], axis=0) >= 0.8).all()
@@ -352,10 +355,6 @@ def test_a_trajectory_is_a_run_and_threads_do_not_matter():
     ({"noise": (0.1,)}, vt.InputError, "noise"),
     ({"noise": (0.1, -1.0)}, vt.InputError, "noise"),
     ({"confidence": 95}, vt.InputError, "confidence"),
-    ({"clusters": "rows"}, vt.InputError, 'clusters="rows" is not known; choose from "records", "windows", "runs"'),
-    ({"clusters": ["runs"]}, vt.InputError, "clusters.* is not known"),
-    ({"clusters": "runs"}, vt.InputError, 'has 1 of these, .* more runs, or clusters="windows"'),
-    ({"clusters": "windows", "window": 0.5}, vt.InputError, "has 1 of these, .* shorter window"),
     *(({"evaluations": x}, vt.InputError, "evaluations=.* whole number") for x in (0, -3, 2.5, None, "many", True)),
     ({"fit_starts": 1}, vt.InputError, "fit_starts"),
     ({"method": "rk5"}, vt.VitreeError, "rk5"),
@@ -369,6 +368,21 @@ def test_wrong_arguments_are_told(change, error, text):
     given = {"model": GUESS, "parameters": {"mass": ["rod1"]}, "runs": swings(0, duration=0.5, runs=1)} | change
     with pytest.raises(error, match=text):
         vt.identify(**given)
+
+
+@pytest.mark.parametrize(("clusters", "text"), [
+    ("rows", 'clusters="rows" is not known; choose from "records", "windows", "runs"'),
+    (["runs"], "clusters.* is not known"), ("runs", 'has 1 of these, .* more runs, or take "windows"'),
+    ("windows", "has 1 of these, .* a shorter window="),
+])  # fmt: skip
+def test_clusters_that_are_not_there_are_told(clusters, text):
+    found = vt.identify(GUESS, {"mass": ["rod1"]}, swings(0, duration=0.5, runs=1), window=0.5)
+    with pytest.raises(vt.InputError, match=text):
+        found.clustered(clusters)
+    copy = pickle.loads(pickle.dumps(found))
+    assert copy.values == found.values and str(copy) == str(found)
+    with pytest.raises(vt.InputError, match="copy without its runs"):
+        copy.clustered(clusters)
 
 
 @pytest.mark.parametrize("drive", [

@@ -59,7 +59,6 @@ def identify(
     bounds: Mapping[str, Mapping[str, ArrayLike]] | None = None,
     fit_starts: bool = True,
     confidence: float = 0.95,
-    clusters: str = "records",
     tolerance: float = 1e-8,
     evaluations: int = 100,
     threads: int | None = None,
@@ -102,12 +101,8 @@ def identify(
     fit_starts : bool
         False: windows start from the measured states as they are, which must have velocities without noise.
     confidence : float [-]
-        Share of the intervals.
-    clusters : {"records", "windows", "runs"}
-        What errors are independent between. Noise of instruments is independent from record to record. Errors of the
-        model, such as friction that depends on the load, are correlated over a window, and those that differ from run
-        to run, such as the zeros of encoders, over a run: standard errors and intervals are then those of the
-        jackknife, from how the values move where one window or run is left out, at least three of these.
+        Share of the intervals. They hold for errors that are independent from record to record, as the noise of
+        instruments is; :meth:`Identification.clustered` has others.
     tolerance : float [-]
         The search ends when a correction changes the sum of squares by a smaller share. Where joints stick, it ends
         when twelve trials together change it by less than 0.1 %.
@@ -137,8 +132,7 @@ def identify(
     ----------
     Bock 1983, "Recent advances in parameter identification techniques for O.D.E.", multiple shooting; Rucker & Wensing
     2022, "Smooth parameterization of rigid-body inertia"; Gautier 1991, "Numerical calculation of the base inertial
-    parameters of robots"; for clusters, MacKinnon, Nielsen & Webb 2023, "Cluster-robust inference: a guide to empirical
-    practice" (CV3).
+    parameters of robots".
     """
     began = time.perf_counter()
     _require(model)
@@ -148,9 +142,6 @@ def identify(
             raise InputError(name, value, f"must be a number above {low:g} and below {high:g}")
     if not isinstance(plain_scalar(fit_starts), bool):
         raise InputError("fit_starts", fit_starts, "must be True or False")
-    if type(clusters) is not str or clusters not in CLUSTERS:
-        names = ", ".join(f'"{name}"' for name in CLUSTERS)
-        raise InputError("clusters", clusters, f"is not known; choose from {names}", choices=CLUSTERS)
     if not (most := whole(evaluations) or 0) >= 1:
         raise InputError("evaluations", evaluations, "must be a whole number of sets of values, at least 1")
     for name in sorted(OF_ROLLOUTS.intersection(options)):
@@ -168,7 +159,6 @@ def identify(
         raise InputError("fit_starts=False needs measured velocities v")
     more = dict(options) | {"method": method, "threads": threads}
     fit, first = _windowed(what, checked, step, None if window is None else real(window), sigma, fit_starts, more)
-    _clusters(fit, clusters)
     best, settled = first, given
     if not given:
         sigma = {name: np.maximum(sigma[name], left) for name, left in _estimated(fit, first, sigma).items()}
@@ -188,7 +178,12 @@ def identify(
             break
         before, sigma = sigma, _estimated(fit, best, sigma)
         settled = all(np.abs(np.log(sigma[name] / before[name])).max() < SETTLED for name in sigma)
-    return _result(fit, first, best, float(confidence), given, clusters, began)
+    seconds = time.perf_counter() - began
+
+    def result(clusters: str) -> Identification:
+        return _result(fit, first, best, float(confidence), given, clusters, seconds, result)
+
+    return result(CLUSTERS[0])
 
 
 def _require(model: Model) -> None:
@@ -313,11 +308,14 @@ def _root_mean_squares(fit: Fit, best: Point, sigma: dict[str, np.ndarray]) -> d
 
 def _clusters(fit: Fit, clusters: str) -> np.ndarray:
     """Return the cluster of each window, (n,); raise an InputError if there are fewer than three."""
+    if type(clusters) is not str or clusters not in CLUSTERS:
+        names = ", ".join(f'"{name}"' for name in CLUSTERS)
+        raise InputError("clusters", clusters, f"is not known; choose from {names}", choices=CLUSTERS)
     of = fit.windows.run if clusters == "runs" else np.arange(len(fit.windows))
     count = int(of.max()) + 1
     if clusters != "records" and count < 3:
-        more = 'more runs, or clusters="windows"' if clusters == "runs" else "longer runs, or a shorter window="
-        raise InputError("clusters", clusters, f"has {count} of these, from which no errors follow; give {more}")
+        more = 'more runs, or take "windows"' if clusters == "runs" else "longer runs, or with a shorter window="
+        raise InputError("clusters", clusters, f"has {count} of these, from which no errors follow; identify {more}")
     return of
 
 
@@ -349,9 +347,10 @@ def _correlation(fit: Fit, best: Point) -> float:
     return found
 
 
-def _result(fit: Fit, first: Point, best: Point, confidence: float, given: bool, clusters: str,
-            began: float) -> Identification:  # fmt: skip
+def _result(fit: Fit, first: Point, best: Point, confidence: float, given: bool, clusters: str, seconds: float,
+            again: Callable[[str], Identification]) -> Identification:  # fmt: skip
     """Return values with their intervals, directions that are not told, and warnings."""
+    _clusters(fit, clusters)
     what, windows = fit.parameters, fit.windows
     labels, p = what.labels, len(what)
     J = fit.projected(best)
@@ -411,7 +410,8 @@ def _result(fit: Fit, first: Point, best: Point, confidence: float, given: bool,
     if clusters == "records" and fit.freedom > 50 and (correlation := _correlation(fit, best)) > CORRELATED:
         warnings.append(
             f"residuals of neighbouring records are correlated ({correlation:.2f}), as errors of a model are, and the "
-            'intervals are too narrow; give clusters="windows", or "runs" for errors that differ from run to run'
+            'intervals are too narrow; take those of .clustered("windows"), or of .clustered("runs") for errors that '
+            "differ from run to run"
         )
     if given and not 0.8 < rms < 1.25 and fit.freedom > 50:
         warnings.append(f"the weighted rms is {rms:.3g}, not 1: the noise is not as given, or the model is wrong")
@@ -440,8 +440,9 @@ def _result(fit: Fit, first: Point, best: Point, confidence: float, given: bool,
         evaluations=fit.evaluations,
         rollouts=fit.rollouts,
         instances=fit.instances,
-        seconds=time.perf_counter() - began,
+        seconds=seconds,
         warnings=tuple(warnings),
+        _again=again,
     )  # fmt: skip
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import stats
 
+from vitree.errors import InputError
 from vitree.model.model import Model
 
 
@@ -142,6 +143,35 @@ class Identification:
     instances: int
     seconds: float
     warnings: tuple[str, ...]
+    _again: Callable[[str], Identification] | None = field(default=None, repr=False)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**vars(self), "_again": None}
+
+    def clustered(self, clusters: str) -> Identification:
+        """Return the same values with standard errors and intervals for errors that are correlated.
+
+        Errors of a model, such as friction that depends on the load, are correlated over a window, and those that
+        differ from run to run, such as the zeros of encoders, over a run. Standard errors are those of the jackknife:
+        from how the values move where one window, or one run, is left out.
+
+        Parameters
+        ----------
+        clusters : {"records", "windows", "runs"}
+            What errors are independent between. There must be at least three windows or runs.
+
+        Raises
+        ------
+        InputError
+            If there are too few, or if this result is a copy from another process or a file, without the runs.
+
+        References
+        ----------
+        MacKinnon, Nielsen & Webb 2023, "Cluster-robust inference: a guide to empirical practice" (CV3).
+        """
+        if self._again is None:
+            raise InputError("this result is a copy without its runs; call clustered() where identify() returned it")
+        return self._again(clusters)
 
     def __repr__(self) -> str:
         told = f", {len(self.warnings)} warnings: .warnings" if self.warnings else ""
