@@ -4,9 +4,13 @@ import os
 import pathlib
 import sys
 
-import pytest
+# tests run beside each other: threads of OpenBLAS, of which each process would have as many as there are cores, would
+# wait for each other a hundred times as long as they compute. NumPy reads it where it is imported, in all processes
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from vitree.integrators.compiled import CompiledIntegrator
+import pytest  # noqa: E402
+
+from vitree.integrators.compiled import CompiledIntegrator  # noqa: E402
 
 # no test depends on what another one, or a person, left in the cache of hulls
 os.environ["VITREE_CACHE"] = "off"

@@ -1,6 +1,7 @@
 """The packages stand in one order, that of CONTRIBUTING.md: none imports those below it in the list; no circles."""
 
 import ast
+import functools
 import graphlib
 import re
 
@@ -27,19 +28,29 @@ def sources() -> dict[str, str]:
     return texts
 
 
-def imported(text: str, known: dict[str, str]) -> set[str]:
-    """The modules of vitree that a text imports, at its top, inside functions and for types."""
+@functools.cache
+def statements(text: str) -> tuple[list[str], list[tuple[str, list[str]]]] | None:
+    """The modules that a text imports, and those that it imports names from; None of Cython."""
     try:
         nodes = list(ast.walk(ast.parse(text)))
-    except SyntaxError:  # Cython
-        return {name for name in re.findall(r"^\s*(?:from|c?import) +(vitree[\w.]*)", text, re.MULTILINE)}
+    except SyntaxError:
+        return None
+    some = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+    assert all(node.level == 0 for node in some), "imports name the whole module"
     names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
-    for node in nodes:
-        if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "imports name the whole module"
-            inside = [f"{node.module}.{alias.name}" for alias in node.names]
-            modules = {name for name in inside if name in known or f"{name}.__init__" in known}
-            names += [*modules, *([node.module] if len(modules) < len(inside) else [])]
+    return names, [(node.module, [alias.name for alias in node.names]) for node in some]
+
+
+def imported(text: str, known: dict[str, str]) -> set[str]:
+    """The modules of vitree that a text imports, at its top, inside functions and for types."""
+    found = statements(text)
+    if found is None:
+        return {name for name in re.findall(r"^\s*(?:from|c?import) +(vitree[\w.]*)", text, re.MULTILINE)}
+    names = list(found[0])
+    for module, given in found[1]:
+        inside = [f"{module}.{name}" for name in given]
+        modules = {name for name in inside if name in known or f"{name}.__init__" in known}
+        names += [*modules, *([module] if len(modules) < len(inside) else [])]
     return {name for name in names if name.partition(".")[0] == "vitree"}
 
 

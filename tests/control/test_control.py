@@ -10,10 +10,13 @@ import numpy as np
 import pytest
 from places import EXAMPLES
 
+import vitree as vt
 import vitree.control as vc
 from vitree.control import solvers
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
 from vitree.lie import SE2, SE3
+from vitree.model import socp
+from vitree.threads import one_blas_thread
 
 EXAMPLES = EXAMPLES / "vehicles"
 LEVEL = (0.0, 0.0, 0.0, 1.0)
@@ -389,7 +392,7 @@ def test_bad_solves_are_named(monkeypatch):
         vc.solve(problem, "ipopt")
 
 
-def test_scipy_has_one_thread_of_blas_and_others_have_theirs_again(monkeypatch):
+def test_solvers_have_one_thread_of_blas_and_others_have_theirs_again(monkeypatch):
     pools = pytest.importorskip("threadpoolctl")
 
     def counts():
@@ -398,7 +401,7 @@ def test_scipy_has_one_thread_of_blas_and_others_have_theirs_again(monkeypatch):
     seen = []
     with pools.threadpool_limits(2, user_api="blas"):
         before = counts()
-        with solvers._one_thread():
+        with one_blas_thread():
             assert set(counts()) == {1}
         assert counts() == before
         minimize = solvers.optimize.minimize
@@ -407,8 +410,17 @@ def test_scipy_has_one_thread_of_blas_and_others_have_theirs_again(monkeypatch):
                                     cost=[vc.EffortCost()])  # fmt: skip
         vc.solve(problem, max_iterations=2)
         assert counts() == before and set(seen[0]) == {1}
+        seen.clear()
+        least = socp._least
+        monkeypatch.setattr(socp, "_least", lambda *given: seen.append(counts()) or least(*given))
+        tree = vt.Tree("block")
+        tree.world.add(vt.free("base"), vt.body("block", 1.0, (0.01, 0.01, 0.01)))
+        tree.contact(vt.Ground(height=-0.05), vt.Contact("block", shapes=vt.Box((0.1, 0.1, 0.1))))
+        model = tree.compile()
+        assert vt.static_equilibrium(model, model.neutral()).possible
+        assert counts() == before and set(seen[0]) == {1}
     monkeypatch.setitem(sys.modules, "threadpoolctl", None)
-    with solvers._one_thread():
+    with one_blas_thread():
         pass
 
 

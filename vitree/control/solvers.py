@@ -7,7 +7,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic
 
@@ -19,6 +19,7 @@ from scipy.sparse.csgraph import structural_rank
 from vitree.arguments import Asked, Keywords, of_kind, real, shown, whole
 from vitree.control.program import Motion, Program
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
+from vitree.threads import one_blas_thread
 
 #: The largest violation of a constraint that counts as none.
 FEASIBLE = 1e-8
@@ -186,7 +187,7 @@ def _scipy(problem: Program[Any], best: _Best, tolerance: float, max_iterations:
         jac=problem.jacobian,
         hess=lambda x, multipliers: symmetric(problem.hessian(x, multipliers, 0.0)),
     )
-    with warnings.catch_warnings(), _one_thread():
+    with warnings.catch_warnings(), one_blas_thread():
         warnings.simplefilter("ignore")  # the result says the same
         found = optimize.minimize(
             lambda x: scale * problem.objective(x),
@@ -203,19 +204,6 @@ def _scipy(problem: Program[Any], best: _Best, tolerance: float, max_iterations:
     # Status 2 says that steps have become too small, as they do where round-off ends them.
     optimal = found.status == 1 or (found.status == 2 and found.optimality <= 100 * tolerance)
     return found.x, int(found.status), text, optimal, int(found.nit)
-
-
-def _one_thread() -> AbstractContextManager[object]:
-    """Let BLAS have one thread in a block, if threadpoolctl is there.
-
-    The matrices of a search are small: threads that wait for each other take several times the processor's time of one.
-    """
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        return nullcontext()
-    one: AbstractContextManager[object] = threadpool_limits(limits=1, user_api="blas")
-    return one
 
 
 #: IPOPT's codes that are worth a word.

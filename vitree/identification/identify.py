@@ -22,6 +22,7 @@ from vitree.integrators.base import progress_of
 from vitree.model.model import Model
 from vitree.results.recording import Recording
 from vitree.run.rollout import rollout
+from vitree.threads import one_blas_thread
 
 #: Starts that grow by more than this within a window make it too long.
 GROWTH = 30.0
@@ -47,6 +48,7 @@ ALONE = 1e-6
 QUIETEST = 1e-9
 
 
+@one_blas_thread()
 def identify(
     model: Model,
     parameters: Mapping[str, str | Sequence[str]],

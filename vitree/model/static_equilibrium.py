@@ -27,6 +27,7 @@ from vitree.model.placement import up_of, way_of
 from vitree.model.socp import Problem
 from vitree.model.user_inputs import resolve_inputs
 from vitree.spatial.checks import frozen
+from vitree.threads import one_blas_thread
 
 core = scalar()
 
@@ -115,6 +116,7 @@ class StaticEquilibrium:
 
 @explain_calls
 @guarded
+@one_blas_thread()
 def static_equilibrium(
     model: Model,
     q: ArrayLike,
