@@ -8,9 +8,9 @@ import sys
 # wait for each other a hundred times as long as they compute. NumPy reads it where it is imported, in all processes
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import pytest  # noqa: E402
+import pytest
 
-from vitree.integrators.compiled import CompiledIntegrator  # noqa: E402
+from vitree.integrators.compiled import CompiledIntegrator
 
 # no test depends on what another one, or a person, left in the cache of hulls
 os.environ["VITREE_CACHE"] = "off"
