@@ -59,7 +59,7 @@ def test_figures_come_to_rest(figure, method, seed):
 def test_figures_are_thrown(figure):
     """Limbs that jam, across directions in which hips and shoulders let them move by nothing, are told of."""
     halved = steps = jammed = 0
-    for seed in range(16):
+    for seed in range(8):
         q, v = thrown_figure(figure, seed)
         run = vt.simulate(figure, q, v, duration=1.5, dt=DT, record_every=5, method=METHODS[seed % 2])
         halved, steps = halved + run.settings.get("halved", 0), steps + run.steps
@@ -69,4 +69,4 @@ def test_figures_are_thrown(figure):
         assert least > (-1e-4 if told else -1e-9)
         # at rest, the ground carries the figure
         assert np.abs(np.diff(run.q[-2:, :3], axis=0)).max() < 0.05
-    assert 1000 * halved < steps and jammed <= 7
+    assert 1000 * halved < steps and jammed <= 4
