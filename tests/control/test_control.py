@@ -404,6 +404,13 @@ def test_solvers_have_one_thread_of_blas_and_others_have_theirs_again(monkeypatc
         with one_blas_thread():
             assert set(counts()) == {1}
         assert counts() == before
+        # blocks of several threads overlap
+        one, other = one_blas_thread(), one_blas_thread()
+        for step in (one.__enter__, other.__enter__, lambda: one.__exit__(None, None, None)):
+            step()
+            assert set(counts()) == {1}
+        other.__exit__(None, None, None)
+        assert counts() == before
         minimize = solvers.optimize.minimize
         monkeypatch.setattr(solvers.optimize, "minimize", lambda *a, **k: seen.append(counts()) or minimize(*a, **k))
         problem = vc.ControlProblem(raft(), steps=4, duration=1.0, start=(0.0, 0.0, 0.0), goal=(0.1, 0.2, 0.0),
