@@ -62,6 +62,16 @@ def thrown(model: vt.Model, seed: int, lift: float = 0.05) -> tuple[np.ndarray, 
     return q, v
 
 
+def crate() -> tuple[vt.Model, np.ndarray]:
+    """A crate that stands on the corners of its base, and that configuration."""
+    tree = vt.Tree("crate")
+    tree.world.add(vt.free("base"), vt.body("crate", 2.0, (0.03, 0.04, 0.05)))
+    corners = [(x, y, -0.1) for x in (-0.2, 0.2) for y in (-0.15, 0.15)]
+    tree.contact(vt.Contact("crate", points=corners), vt.Ground(friction=0.5))
+    model = tree.compile()
+    return model, vt.place_on_ground(model, model.neutral())
+
+
 def human_figure() -> vt.Model:
     """The human figure, with contacts at its boxes' corners and in its cylinders' ends, and damped joints."""
     flat = vt.load_urdf(vt.find_robot("human"), base="free").full.flat

@@ -5,37 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from searches import ddp, projection, shooting_problem
+from spun_pendulums import spun
 
-import vitree as vt
 from vitree._core import scalar
 from vitree.integrators.slopes import central
 
-DT = 0.05
-
-
-def spun(loop=False):
-    """A double pendulum that turns so fast that some steps are not solved whole, and how it begins."""
-    tree = vt.Tree("spun")
-    at = tree.world
-    for k in range(2):
-        at = at.add(vt.ry(f"hinge{k}", damping=0.05), vt.tz(-0.5), vt.body(f"link{k}", 1.0, (0.02, 0.02, 0.001)),
-                    vt.tz(-0.5))  # fmt: skip
-    if loop:  # a rocker, which the first link turns as a crank
-        tree.world.add(vt.tx(1.5), vt.ry("beside"), vt.tz(1.2), vt.body("rocker", 1.0, (0.02, 0.02, 0.02)))
-        tree.constrain(vt.Distance("link0", "rocker", length=1.4))
-    model = tree.compile()
-    q, v = np.full(model.nv, 1.0), np.array([12.0, -24.0, 0.0][: model.nv])
-    if loop:
-        q[2] = 0.0
-        q = vt.satisfy_constraints(model, q)
-        v = model.project_velocity(q, v)
-    return model, q, v
+DT, DAMPING = 0.05, 0.05
 
 
 @pytest.mark.parametrize("loop", [False, True])
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])
 def test_the_slope_of_the_cost_is_that_of_motions(method, loop):
-    model, q, v = spun(loop)
+    model, q, v = spun(DAMPING, loop)
     rng, n = np.random.default_rng(0), 2 * model.nv
     problem = shooting_problem(model, q, v, duration=1.0, dt=DT, goal=q, Q=rng.uniform(0.1, 1.0, n), R=0.1,
                                Q_end=rng.uniform(0.1, 1.0, n), actuators=model.v_names[1::-1], method=method,
@@ -60,7 +41,7 @@ def test_the_slope_of_the_cost_is_that_of_motions(method, loop):
 
 
 def test_all_searches_brake_a_pendulum_alike():
-    model, q, v = spun()
+    model, q, v = spun(DAMPING)
     task = {"duration": 1.0, "dt": DT, "goal": [0.0, 0.0], "Q": 0.01, "R": 0.002, "Q_end": [10.0, 10.0, 1.0, 1.0]}
     assert shooting_problem(model, q, v, **task).first(None).inner is not None
     found = [search(model, q, v, tolerance=1e-9, **task) for search in (ddp, projection)]

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from touching_models import crate
 
 import vitree as vt
 
@@ -113,7 +114,7 @@ def test_two_time_steps_in_contact_have_no_order_and_no_more_runs(monkeypatch):
 
 def test_the_order_of_the_table_is_fitted_to_the_errors_at_the_end():
     """A crate that falls flat and slides, whose motion is known: a fit to errors against it."""
-    model, q, v, exact = crate()
+    model, q, v, exact = fallen_crate()
     found = vt.compare(model, ["semi-implicit-euler"], q, v, duration=0.3, dt=[0.01, 0.005, 0.0025])
     sizes, steps = [], []
     for n in (30, 60, 120):
@@ -126,14 +127,9 @@ def test_the_order_of_the_table_is_fitted_to_the_errors_at_the_end():
     assert row["order"] == pytest.approx(slope, abs=0.05 + 2 * row["order_error"]) and abs(slope - 1) < 0.1
 
 
-def crate():
+def fallen_crate():
     """A crate that falls 5 cm, slides and sticks: its model, start, and place at a time (3,) [m]."""
-    tree = vt.Tree("crate")
-    tree.world.add(vt.free("base"), vt.body("crate", 2.0, (0.03, 0.04, 0.05)))
-    corners = [(x, y, -0.1) for x in (-0.2, 0.2) for y in (-0.15, 0.15)]
-    tree.contact(vt.Contact("crate", points=corners), vt.Ground(friction=0.5))
-    model = tree.compile()
-    q = vt.place_on_ground(model, model.neutral())
+    model, q = crate()
     q[2] += 0.05
     v = model.zero_velocity()
     v[0] = 1.0
@@ -149,7 +145,7 @@ def crate():
 
 
 def test_every_number_of_a_crate_that_lands_and_slides_is_that_of_its_closed_form():
-    model, q, v, exact = crate()
+    model, q, v, exact = fallen_crate()
     found = vt.compare(model, ["linear-time", "semi-implicit-euler"], q, v, duration=0.8, dt=[0.005, 0.0025])
     assert np.abs(found.reference.q[-1, :3] - exact(0.8)).max() < 3 * found.reference_error
     for row in found.table:

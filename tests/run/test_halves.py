@@ -8,31 +8,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from spun_pendulums import spun
 from step_differences import central
 
 import vitree as vt
 from vitree.bridges.steps import Steps
 
 DT = 0.05
-
-
-def spun(damping=0.0, loop=False):
-    """A double pendulum that turns so fast that some steps are not solved whole."""
-    tree = vt.Tree("spun")
-    at = tree.world
-    for k in range(2):
-        at = at.add(vt.ry(f"hinge{k}", damping=damping), vt.tz(-0.5), vt.body(f"link{k}", 1.0, (0.02, 0.02, 0.001)),
-                    vt.tz(-0.5))  # fmt: skip
-    if loop:  # a rocker, which the first link turns as a crank
-        tree.world.add(vt.tx(1.5), vt.ry("beside"), vt.tz(1.2), vt.body("rocker", 1.0, (0.02, 0.02, 0.02)))
-        tree.constrain(vt.Distance("link0", "rocker", length=1.4))
-    model = tree.compile()
-    q, v = np.full(model.nv, 1.0), np.array([12.0, -24.0, 0.0][: model.nv])
-    if loop:
-        q[2] = 0.0
-        q = vt.satisfy_constraints(model, q)
-        v = model.project_velocity(q, v)
-    return model, q, v
 
 
 def run_in_halves(method="linear-time", order=2, damping=0.0, loop=False, **more):

@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from touching_models import GROUNDS, crawler, standing, thrown
+from touching_models import GROUNDS, crate, crawler, standing, thrown
 
 import vitree as vt
 from vitree.model.contacts import count_of, gaps_at
@@ -178,12 +178,7 @@ def test_saved_and_resumed_runs_know_the_last_step(tmp_path):
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])
 def test_a_step_that_a_push_parts_tells_of_all_of_it(method):
     """What carried the crate over the whole step is told, and recorded, though a push divides the step."""
-    tree = vt.Tree("crate")
-    tree.world.add(vt.free("base"), vt.body("crate", 2.0, (0.03, 0.04, 0.05)))
-    corners = [(x, y, -0.1) for x in (-0.2, 0.2) for y in (-0.15, 0.15)]
-    tree.contact(vt.Contact("crate", points=corners), vt.Ground(friction=0.5))
-    model = tree.compile()
-    q = vt.place_on_ground(model, model.neutral())
+    model, q = crate()
     pushes = [vt.ExternalWrench("crate", (0.1, 0, 0), start=0.0143, end=0.0231)]
     run = vt.simulate(model, q, duration=0.05, dt=2e-3, method=method, wrenches=pushes)
     # a contact carries from the middle of the step before to that of this one: of two parts half of the step before,
