@@ -25,7 +25,7 @@ from vitree.results.plain import plain
 from vitree.run.arguments import RunArguments, Schedule
 from vitree.run.controller import Targets, with_targets
 from vitree.run.outcome import Outcome
-from vitree.run.trajectory import Trajectory, drift_warnings, energy_warnings
+from vitree.run.trajectory import Trajectory, conservation_warnings
 
 # ---- rollout: the records of many instances of a model -----------------------------------------------------
 
@@ -183,9 +183,8 @@ class Rollout:
             return []
         kind, options = system.methods[self.method], self.settings.get("options", {})
         weight = system.total_mass * math.hypot(*system.gravity)
-        return energy_warnings(energies, lambda: False, weight) or (
-            drift_warnings(energies, None, weight, options.get("order", kind.order) == 2) if kind.symplectic else []
-        )
+        raises_order = options.get("order", kind.order) == 2
+        return conservation_warnings(energies, lambda: False, weight, kind.symplectic, raises_order)
 
     def raise_failed(self) -> None:
         """Raise the error of the first instance that failed; nothing if none did.

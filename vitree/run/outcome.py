@@ -34,8 +34,8 @@ from vitree.run.arguments import Schedule
 from vitree.run.monitors import Monitors
 from vitree.run.trajectory import (
     Trajectory,
+    conservation_warnings,
     drift_warnings,
-    energy_warnings,
     growth_warnings,
     halving_warnings,
     inexact_warnings,
@@ -495,9 +495,7 @@ class Outcome:
         weight = self.system.total_mass * math.hypot(*self.system.gravity)
         if self._keeps_energy and self.system.is_conservative:
             raises_order = (self._by or self._facts).settings.get("order") == 2
-            return energy_warnings(self.energies, self._has_stiff_springs, weight) or (
-                drift_warnings(self.energies, None, weight, raises_order) if self._symplectic else []
-            )
+            return conservation_warnings(self.energies, self._has_stiff_springs, weight, self._symplectic, raises_order)
         work = most_work(self.system, self._drivers, self.t, self.q, self.v, self._of_steps[1])
         if work is None:
             return []

@@ -163,6 +163,17 @@ def energy_warnings(energies: np.ndarray, stiff: Callable[[], bool], weight: flo
     ]
 
 
+def conservation_warnings(energies: np.ndarray, stiff: Callable[[], bool], weight: float, symplectic: bool,
+                          raises_order: bool) -> list[str]:  # fmt: skip
+    """Say where the energy of a conservative system is not conserved, as the method would have it.
+
+    The arguments are those of :func:`energy_warnings` and, of a ``symplectic`` method, of :func:`drift_warnings`.
+    """
+    return energy_warnings(energies, stiff, weight) or (
+        drift_warnings(energies, None, weight, raises_order) if symplectic else []
+    )
+
+
 def growth_warnings(energies: np.ndarray, work: np.ndarray, strikes: bool, weight: float = 0.0) -> list[str]:
     """Say that the energy grows by more than the work of what acts.
 
