@@ -180,10 +180,12 @@ def identify(
             break
         before, sigma = sigma, _estimated(fit, best, sigma)
         settled = all(np.abs(np.log(sigma[name] / before[name])).max() < SETTLED for name in sigma)
+    # the step: what a fit with half of it would find
+    halved = fit.residuals(best.model, best.q[:, None], best.v[:, None], halves=2)[:, 0] - best.r
     seconds = time.perf_counter() - began
 
     def result(clusters: str) -> Identification:
-        return _result(fit, first, best, float(confidence), given, clusters, seconds, result)
+        return _result(fit, first, best, halved, float(confidence), given, clusters, seconds, result)
 
     return result(CLUSTERS[0])
 
@@ -349,9 +351,12 @@ def _correlation(fit: Fit, best: Point) -> float:
     return found
 
 
-def _result(fit: Fit, first: Point, best: Point, confidence: float, given: bool, clusters: str, seconds: float,
-            again: Callable[[str], Identification]) -> Identification:  # fmt: skip
-    """Return values with their intervals, directions that are not told, and warnings."""
+def _result(fit: Fit, first: Point, best: Point, halved: np.ndarray, confidence: float, given: bool, clusters: str,
+            seconds: float, again: Callable[[str], Identification]) -> Identification:  # fmt: skip
+    """Return values with their intervals, directions that are not told, and warnings.
+
+    ``halved``: how the residuals change with half of the step.
+    """
     _clusters(fit, clusters)
     what, windows = fit.parameters, fit.windows
     labels, p = what.labels, len(what)
@@ -379,8 +384,6 @@ def _result(fit: Fit, first: Point, best: Point, confidence: float, given: bool,
     values = what.values(best.z)
     found = estimates(labels, units, values, by_z)
     directions = named_directions(labels, (V[count:] / size) @ by_z.T, what.sizes)
-    # the step: what a fit with half of it would find
-    halved = fit.residuals(best.model, best.q[:, None], best.v[:, None], halves=2)[:, 0] - best.r
     moves = -half @ (half.T @ fit.gradient(best, halved)) if np.isfinite(halved).all() else np.full(p, np.nan)
     shifts = by_z @ moves
     rms = float(np.sqrt(variance))
