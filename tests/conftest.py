@@ -2,7 +2,9 @@
 
 import os
 import pathlib
+import signal
 import sys
+import threading
 
 # tests run beside each other: threads of OpenBLAS, of which each process would have as many as there are cores, would
 # wait for each other a hundred times as long as they compute. NumPy reads it where it is imported, in all processes
@@ -11,6 +13,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import pytest
 
 from vitree.integrators.compiled import CompiledIntegrator
+
+# a job in the background ignores Ctrl-C, and so would the processes that tests start and interrupt
+if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # no test depends on what another one, or a person, left in the cache of hulls
 os.environ["VITREE_CACHE"] = "off"

@@ -20,15 +20,18 @@ Iserles et al. 2000 (dexp).
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from math import factorial
 
 import numpy as np
-from numpy.polynomial.polynomial import polyder, polyval
+from numpy.polynomial.polynomial import polyder
 
 from vitree.mechanism.flat import BALL, FREE, HELICAL, KIND_NQ, KIND_NV, PRISMATIC, Flat
 from vitree.mechanism.loads import Attraction, JointSpring
 from vitree.model.user_inputs import Potential
+
+_I3, _I6 = np.eye(3), np.eye(6)
 
 # --------------------------------------------------------------------------- rotations
 
@@ -42,7 +45,8 @@ def hat(w):
 
 def cross(a, b):
     """a x b."""
-    return hat(a) @ b
+    (x, y, z), (u, v, w) = a, b
+    return np.array([y * w - z * v, z * u - x * w, x * v - y * u])
 
 
 def quaternion_product(a, b):
@@ -59,14 +63,14 @@ def quaternion_conjugate(a):
 def quaternion_matrix(a):
     """Rotation R (3, 3) of a unit quaternion."""
     u = hat(a[:3])
-    return np.eye(3) + 2 * a[3] * u + 2 * u @ u
+    return _I3 + 2 * a[3] * u + 2 * u @ u
 
 
 def quaternion_from_matrix(R):
     """Unit quaternion of a rotation (3, 3), from the best conditioned of its four columns."""
     t = np.trace(R)
     K = np.zeros((4, 4), dtype=R.dtype)  # 4 q q^T
-    K[:3, :3] = R + R.T + (1 - t) * np.eye(3)
+    K[:3, :3] = R + R.T + (1 - t) * _I3
     K[:3, 3] = K[3, :3] = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
     K[3, 3] = 1 + t
     q = K[:, np.argmax(np.diag(K))]
@@ -76,7 +80,7 @@ def quaternion_from_matrix(R):
 def quaternion_exp(w):
     """Quaternion of the rotation vector w [rad]: (w sin(t/2)/t, cos(t/2)), t = |w|."""
     s = w @ w
-    return np.append(w * exp_coefficients(s / 4)[0] / 2, np.cos(np.sqrt(s) / 2))
+    return np.append(w * exp_coefficients(s / 4, 1)[0] / 2, np.cos(np.sqrt(s) / 2))
 
 
 def quaternion_log(a):
@@ -112,20 +116,35 @@ _GAMMA = _exact(
 )
 _GAMMA1 = 2 * polyder(_GAMMA)
 _GAMMA2 = 2 * polyder(_GAMMA1)
+#: Below s = 4 the terms after these are beneath 1e-25.
+_EXP = [c[:18] for c in (_DELTA, _BETA, 2 * polyder(_BETA), 2 * polyder(_DELTA))]
+_LOG = [_GAMMA, _GAMMA1, _GAMMA2]
+_SERIES = {
+    np.dtype(kind): tuple([list(c.astype(kind)[::-1]) for c in part] for part in (_EXP, _LOG))
+    for kind in (float, np.longdouble)
+}
 
 
-def exp_coefficients(s):
-    """A, beta, delta, beta1, delta1 of s = t^2, where x1 stands for (1/t) dx/dt.
+def _sums(s, series):
+    """The values of power series at s, by Horner's rule; coefficients from the last to the first."""
+    found = []
+    for last, *others in series:
+        total = last
+        for c in others:
+            total = c + total * s
+        found.append(total)
+    return found
+
+
+def exp_coefficients(s, count=5):
+    """The first of A, beta, delta, beta1, delta1 of s = t^2, where x1 stands for (1/t) dx/dt.
 
     A = sin(t)/t, beta = (1 - cos t)/s, delta = (1 - A)/s; series below t = 2, where the closed
     forms cancel.
     """
     if s < 4:
-        delta = polyval(s, _DELTA.astype(s.dtype))
-        beta = polyval(s, _BETA.astype(s.dtype))
-        beta1 = polyval(s, 2 * polyder(_BETA).astype(s.dtype))
-        delta1 = polyval(s, 2 * polyder(_DELTA).astype(s.dtype))
-        return 1 - s * delta, beta, delta, beta1, delta1
+        delta, *more = _sums(s, _SERIES[s.dtype][0][: max(1, count - 1)])
+        return 1 - s * delta, *more[:1], delta, *more[1:]
     t = np.sqrt(s)
     A = np.sin(t) / t
     beta, delta = 2 * np.sin(t / 2) ** 2 / s, (1 - A) / s
@@ -138,7 +157,7 @@ def log_coefficients(s):
     gamma1 = (1/t) dgamma/dt and so on; series in Bernoulli numbers below t = 2.5.
     """
     if s < 6.25:
-        return tuple(polyval(s, c.astype(s.dtype)) for c in (_GAMMA, _GAMMA1, _GAMMA2))
+        return tuple(_sums(s, _SERIES[s.dtype][1]))
     t = np.sqrt(s)
     g = t / 2 / np.tan(t / 2)
     gamma = (1 - g) / s
@@ -187,7 +206,7 @@ def Pm(F):
 def displacement_exp(x):
     """exp of a twist as (quaternion, position), which keeps small motions to full precision."""
     w, v = x[:3], x[3:]
-    _, beta, delta, _, _ = exp_coefficients(w @ w)
+    _, beta, delta = exp_coefficients(w @ w, 3)[:3]
     return quaternion_exp(w), v + beta * cross(w, v) + delta * cross(w, cross(w, v))
 
 
@@ -226,7 +245,7 @@ def dexp(x):
     """Right-trivialised derivative (6, 6) of exp: d(exp x) exp(-x) = [dexp(x) dx]."""
     w, v = hat(x[:3]), hat(x[3:])
     _, beta, delta, beta1, delta1 = exp_coefficients(x[:3] @ x[:3])
-    J = np.eye(3) + beta * w + delta * w @ w
+    J = _I3 + beta * w + delta * w @ w
     B = beta * v + delta * (w @ v + v @ w) + (x[:3] @ x[3:]) * (beta1 * w + delta1 * w @ w)
     return _blocks(J, 0, B, J)
 
@@ -235,7 +254,7 @@ def dlog(x):
     """Inverse (6, 6) of dexp(x)."""
     w, v = hat(x[:3]), hat(x[3:])
     gamma, gamma1, _ = log_coefficients(x[:3] @ x[:3])
-    J = np.eye(3) - w / 2 + gamma * w @ w
+    J = _I3 - w / 2 + gamma * w @ w
     C = -v / 2 + gamma * (w @ v + v @ w) + gamma1 * (x[:3] @ x[3:]) * w @ w
     return _blocks(J, 0, C, J)
 
@@ -270,6 +289,7 @@ def ddlogT(x, F):
 # --------------------------------------------------------------------------- joints
 
 
+@cache
 def _slices(sizes):
     ends = np.cumsum(sizes)
     return [slice(int(e - n), int(e)) for e, n in zip(ends, sizes, strict=True)]
@@ -277,12 +297,12 @@ def _slices(sizes):
 
 def q_slices(flat: Flat):
     """Where each body's joint has its coordinates in q."""
-    return _slices(KIND_NQ[flat.kind])
+    return _slices(tuple(KIND_NQ[flat.kind].tolist()))
 
 
 def v_slices(flat: Flat):
     """Where each body's joint has its coordinates in v."""
-    return _slices(KIND_NV[flat.kind])
+    return _slices(tuple(KIND_NV[flat.kind].tolist()))
 
 
 def size(flat: Flat):
@@ -294,9 +314,9 @@ def joint_subspace(flat: Flat, i: int):
     """S_i (6, nv of the joint): body twist relative to the parent is S_i v_i; constant."""
     kind = flat.kind[i]
     if kind == FREE:
-        return np.eye(6)[:, [3, 4, 5, 0, 1, 2]]  # v = (linear, angular)
+        return _I6[:, [3, 4, 5, 0, 1, 2]]  # v = (linear, angular)
     if kind == BALL:
-        return np.eye(6)[:, :3]
+        return _I6[:, :3]
     turn = 0.0 if kind == PRISMATIC else 1.0
     slide = {PRISMATIC: 1.0, HELICAL: flat.pitch[i]}.get(int(kind), 0.0)
     return np.array([[0.0, 0.0, turn, 0.0, 0.0, slide]]).T
@@ -451,7 +471,7 @@ def frame_jacobian(flat: Flat, name: str, q):
 def spatial_inertia(flat: Flat, i: int):
     """G_i (6, 6) about the core frame's origin."""
     m, c = flat.mass[i], hat(flat.com[i])
-    return _blocks(flat.inertia[i] - m * c @ c, m * c, -m * c, m * np.eye(3))
+    return _blocks(flat.inertia[i] - m * c @ c, m * c, -m * c, m * _I3)
 
 
 def gravity_acceleration(flat: Flat, X):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 
 import pytest
@@ -16,13 +17,18 @@ ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.r
         if line.startswith("| ") and not line.startswith("| claim")]  # fmt: skip
 
 
+@functools.cache
+def functions(path):
+    return {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
+
+
 @pytest.mark.parametrize(("file", "name"), NAMED, ids=lambda part: str(part))
 def test_the_test_exists(file, name):
     """As a function that pytest collects."""
     path = ROOT / "tests" / file
     assert path.exists(), file
     assert path.name.startswith("test_") and name.startswith("test_")
-    assert name in {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
+    assert name in functions(path)
 
 
 def test_every_row_has_a_claim_and_one_test():

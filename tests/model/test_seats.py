@@ -60,18 +60,21 @@ def test_pairs_that_are_far_away_take_little_memory():
 
 
 def test_a_run_does_not_depend_on_how_much_memory_there_was():
-    model, q = boxes(5, 1.02 * EDGE)
+    model, q = boxes(3, 1.02 * EDGE)
     v = gathering(model, q)
     integrator = made(model, q, v)
-    before, size = states(integrator, 30), integrator.stepper.size
-    assert size > made(model, q, v).stepper.size  # it grew within the run
+    sizes, before = [integrator.stepper.size], []
+    for _ in range(16):
+        before.append(states(integrator, 1))
+        sizes.append(integrator.stepper.size)
+    assert len(set(sizes)) > 2  # it grew within the run, more than once
     integrator.start(0.0, q, v)
-    assert np.array_equal(states(integrator, 30), before)
+    assert np.array_equal(states(integrator, 16), np.concatenate(before))
 
 
 @pytest.mark.parametrize("spoils", [False, True])
 def test_histories_hold_the_pairs_that_are_near(spoils):
-    model, q = boxes(4, 1.02 * EDGE)
+    model, q = boxes(3, 1.02 * EDGE)
     v = gathering(model, q)
     integrator = made(model, q, v)
     alone = len(integrator.stepper.history())
@@ -88,7 +91,7 @@ def test_histories_hold_the_pairs_that_are_near(spoils):
 
 
 def test_histories_with_other_pairs_are_errors():
-    model, q = boxes(4, 1.02 * EDGE)
+    model, q = boxes(3, 1.02 * EDGE)
     integrator = made(model, q, gathering(model, q))
     states(integrator, 8)
     stepper = integrator.stepper
