@@ -75,9 +75,9 @@ def require_rows(model, q, gap, touch, a, b=None):
     return sound.all()
 
 
-def require_gap(model, q, touch, k=0, a="A", b="B"):
-    """A row of contact_gaps is a contact of the oracle."""
-    found = model.contact_gaps(q)
+def require_gap(model, q, touch, k=0, a="A", b="B", found=None):
+    """A row of contact_gaps, or of those found, is a contact of the oracle."""
+    found = model.contact_gaps(q) if found is None else found
     assert (found.a[k], found.b[k]) == (a, b)
     assert found.gap[k] == pytest.approx(touch.gap, abs=1e-13)
     for got, wanted in ((found.normal[k], touch.normal), (found.point_a[k], touch.a), (found.point_b[k], touch.b)):

@@ -102,7 +102,7 @@ ROUND = {
 
 @pytest.mark.parametrize("inside", [False, True])
 @pytest.mark.parametrize("kind", ROUND)
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(5))
 def test_round_shapes_against_each_other(seed, kind, inside):
     rng = np.random.default_rng(seed)
     one, other = ROUND[kind](rng)
@@ -349,7 +349,7 @@ def test_all_candidates_of_random_trees(seed):
             one = a.shapes[i % 2]
             other = b.shapes[j % 2]
             touch = oracle.capsule_capsule(axis(one, Xa), one.radius, axis(other, Xb), other.radius)
-        require_gap(model, q, touch, at, a.frame, b.frame)
+        require_gap(model, q, touch, at, a.frame, b.frame, found)
         at += 1
     # of convex shapes: the largest separation over directions, at points that are as far apart
     each = len(contacts[0].shapes)
