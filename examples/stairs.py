@@ -61,8 +61,7 @@ def placed(model: vt.Model, q: np.ndarray, feet: np.ndarray, center: np.ndarray,
         off = np.array([*off, *(com[:2] - center), q[2] - high])
         if np.abs(off).max() < 1e-9:
             return q
-        small = 1e-6 * np.eye(model.nv)[entries]
-        moved = np.array([model.center_of_mass(model.integrate(q, d))[:2] - com[:2] for d in small]).T / 1e-6
+        moved = model.center_of_mass_jacobian(q)[:2, entries]
         d = np.zeros(model.nv)
         d[entries] = np.linalg.solve(np.vstack([*J, moved, np.eye(15)[2]]), -off)
         q = model.integrate(q, d * min(1, 0.2 / np.abs(d).max()))

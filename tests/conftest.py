@@ -36,8 +36,8 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: (item.path not in slow, item.path.name != "test_browser.py"))
 
 
-@pytest.fixture(autouse=True)
-def runs_resume_from_kept_memory_alone(monkeypatch):
+@pytest.fixture(autouse=True, scope="session")
+def runs_resume_from_kept_memory_alone():
     """Wherever a test resumes a run, all memory of the stepper that is not kept for that is NaN."""
     resume = CompiledIntegrator.resume
 
@@ -47,4 +47,6 @@ def runs_resume_from_kept_memory_alone(monkeypatch):
             self.stepper.spoil()
         return state
 
-    monkeypatch.setattr(CompiledIntegrator, "resume", resumed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CompiledIntegrator, "resume", resumed)
+        yield

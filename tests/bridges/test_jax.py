@@ -24,8 +24,10 @@ from vitree.bridges.jax import Steps  # noqa: E402
 @pytest.fixture(autouse=True)
 def doubles():
     jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_disable_most_optimizations", True)  # what is compiled runs once
     yield
     jax.config.update("jax_enable_x64", False)
+    jax.config.update("jax_disable_most_optimizations", False)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -33,7 +33,7 @@ def rotors(seed, base="fixed", nbody=8, kinds=KINDS, **more):
 
 
 @pytest.mark.parametrize("kinetic", ["screw", "com"])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_linear_time_is_the_oracles(seed, kinetic):
     """Residual, direction and end, against derivatives of the action."""
     flat, *_ = rotors(seed, "free" if seed % 2 else "fixed", nbody=6, damping=True)
@@ -46,7 +46,7 @@ def test_linear_time_is_the_oracles(seed, kinetic):
 
 
 @pytest.mark.parametrize("alpha", [0.3, 0.5])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_midpoint_is_the_oracles(seed, alpha):
     flat, *_ = rotors(seed, "free" if seed % 2 else "fixed", nbody=6, damping=True)
     kernels.check_midpoint(flat, 1.0, alpha)

@@ -397,15 +397,42 @@ def origins_of(model: ContactMethods, frame: str, q: np.ndarray) -> np.ndarray:
 
 def least_gaps(model: ContactMethods, q: np.ndarray) -> np.ndarray:
     """Return the least gap (m,) [m] of all that may touch at rows q (m, nq) of the full model; NaN if nothing may."""
-    count, m = count_of(model.contact_candidates), len(q)
+    found, m = model.contact_candidates, len(q)
+    count, pairs = count_of(found), len(found.facing)
     if not count or not m:
         return np.full(m, np.nan)
-    out, most = np.empty(m), max(MOST_POSES // count, 1)
+    others = count - MOST_FACETS * pairs
+    out, most = np.full(m, np.inf), max(MOST_POSES // (others + pairs), 1)
     for k in range(0, m, most):
-        rows = q[k : k + most]
-        number, row = (x.ravel() for x in np.meshgrid(np.arange(count), np.arange(len(rows))))
-        out[k : k + most] = gaps_at(model, number, row, rows)[0].reshape(len(rows), count).min(axis=1)
+        rows, least = q[k : k + most], out[k : k + most]
+        if others:
+            number, row = (x.ravel() for x in np.meshgrid(np.arange(others), np.arange(len(rows))))
+            least[:] = gaps_at(model, number, row, rows)[0].reshape(len(rows), others).min(axis=1)
+        if pairs:
+            _with_facing(model, rows, least)
     return out
+
+
+def _with_facing(model: ContactMethods, q: np.ndarray, least: np.ndarray) -> None:
+    """Lower least gaps (m,) [m] at rows q (m, nq) to those of pairs of convex shapes that are less.
+
+    No pair is nearer than the balls about its shapes; half-spaces have none, and are asked at each row.
+    """
+    found = model.contact_candidates
+    i, j = found.facing.T
+    body = [each.get("body", -1) for each in found.solids]
+    middle = np.array([each.get("middle", (0.0, 0.0, 0.0)) for each in found.solids], float)
+    reach = np.array([each["reach"] for each in found.solids], float)
+    poses = model._pose_rows(np.ascontiguousarray(q)).reshape(len(q), model.nbody, 3, 4)
+    at = np.concatenate([poses, np.broadcast_to(np.eye(3, 4), (len(q), 1, 3, 4))], axis=1)[:, body]
+    x = (at[..., :3] @ middle[:, :, None])[..., 0] + at[..., 3]
+    away = np.linalg.norm(x[:, i] - x[:, j], axis=2)
+    bound = away - reach[i] - reach[j] - 1e-9 * away
+    first = bound <= np.where(np.isfinite(bound), bound, np.inf).min(axis=1, keepdims=True)
+    row, which = np.nonzero(first)
+    np.minimum.at(least, row, facing_gaps(found, which, poses, row)[0])
+    row, which = np.nonzero(~first & (bound < least[:, None]))
+    np.minimum.at(least, row, facing_gaps(found, which, poses, row)[0])
 
 
 def ends_of(model: ContactMethods) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
