@@ -83,7 +83,7 @@ def test_humanoids_stand(name, method, dt, duration):
                       record_every=round(0.05 / dt),
                       monitors=("gap", "momentum_balance"))  # fmt: skip
     late = run.t >= 2.0 - 1e-9
-    feet = np.array([model.contact_gaps(q).point_a for q in run.q[late]])
+    feet = np.array([model.contact_gaps(q).point_a for q in run.q[late][::4]])
     assert np.ptp(feet, axis=0).max() < 1e-11 and run.monitors["gap"].min() > -1e-9
     weight = run.contacts.total(len(run))[late, 2] / (dt * G * model.total_mass)
     assert abs(weight.mean() - 1) < 1e-3 and (duration < 10 or np.abs(weight[-10:] - 1).max() < 1e-3)

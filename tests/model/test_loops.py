@@ -94,9 +94,9 @@ def test_any_start_ends_at_the_right_assembly_or_raises(mechanism, kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mechanism", [floating, arm, two_bodies])
-def test_a_thousand_starts_end_at_the_right_assembly_or_raise(mechanism, kind):
-    """An arm has to find one of a few poses, and takes ten times as long: a hundred starts, and half of them."""
-    starts, right = (100, 50) if mechanism is arm else (1000, 990)
+def test_hundreds_of_starts_end_at_the_right_assembly_or_raise(mechanism, kind):
+    """An arm has to find one of a few poses, and takes ten times as long: forty starts, and half of them."""
+    starts, right = (40, 20) if mechanism is arm else (300, 297)
     assert tried(mechanism(kind), kind, starts, seed=1) >= right
 
 

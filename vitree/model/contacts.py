@@ -250,7 +250,9 @@ def places_of(model: ContactMethods, number: np.ndarray, nodes: Nodes) -> np.nda
     own = np.column_stack([nodes.at[there], number[there]])
     patch = patches_of(found)
     pushed = nodes.before[np.isin(nodes.before[:, 0], own[:, 0])]
-    members = np.unique(np.concatenate([own, pushed, _pressed(model, own[:, 0], patch, nodes.q)]), axis=0)
+    pairs = np.concatenate([own, pushed, _pressed(model, own[:, 0], patch, nodes.q)])
+    wide = int(pairs[:, 1].max()) + 1
+    members = np.column_stack(np.divmod(np.unique(pairs[:, 0] * wide + pairs[:, 1]), wide))
     members = members[members[:, 1] < len(patch)]
     members = members[patch[members[:, 1]] >= 0]
     keys, group, count = np.unique(_key(members, patch), return_inverse=True, return_counts=True)
