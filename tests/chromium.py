@@ -18,6 +18,21 @@ FLAGS = """--no-sandbox --disable-gpu --use-gl=angle --use-angle=swiftshader --e
 
 
 @contextlib.contextmanager
+def without_surroundings():
+    """Pages of viser that are made meanwhile reflect no surroundings: to blur these takes a processor ten seconds."""
+    server = pytest.importorskip("viser").ViserServer
+    begin = server.__init__
+
+    def plain(self, *of, **more):
+        begin(self, *of, **more)
+        self.scene.configure_environment_map(hdri=None)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(server, "__init__", plain)
+        yield
+
+
+@contextlib.contextmanager
 def launched():
     """A browser of Playwright."""
     playwright = pytest.importorskip("playwright.sync_api")

@@ -96,12 +96,13 @@ def flush(turn, halves):
 def test_seams_of_flush_faces_are_no_obstacle(shape, turn, halves, friction):
     """What slides or rolls over them moves as on a plane, to round-off, at any speed and step."""
     solid, low = SLIDERS[shape]
+    models = [scene(*surfaces, shape=solid, at=(0.01, 0.013, low), friction=friction, more=ground).compile()
+              for surfaces, ground in ((flush(turn, halves), ()), ((), (vt.Ground(friction=friction),)))]  # fmt: skip
     fast = ((4.0, 1e-3), (4.0, 4e-3)) if shape != "lying" else ()  # a line that slides so far may be taken in halves
     for speed, dt in ((0.3, 1e-3), (0.3, 1e-2), (1.7, 1e-3), (1.7, 4e-3), *fast):
         ends = []
-        for surfaces, ground in ((flush(turn, halves), ()), ((), (vt.Ground(friction=friction),))):
-            tree = scene(*surfaces, shape=solid, at=(0.01, 0.013, low), friction=friction, more=ground)
-            run = vt.simulate(tree.compile(), None, [speed, 0, 0, 0, 0, 0], duration=min(1.2 / speed, 0.4), dt=dt)
+        for model in models:
+            run = vt.simulate(model, None, [speed, 0, 0, 0, 0, 0], duration=min(1.2 / speed, 0.4), dt=dt)
             assert run.warnings == ()
             ends.append(run.q[-1])
         np.testing.assert_allclose(ends[0], ends[1], atol=1e-8, err_msg=f"{speed} m/s at {dt} s")

@@ -5,9 +5,11 @@ Screenshots are kept in build/screenshots.
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
-from chromium import launched
+from chromium import launched, without_surroundings
 from closed_chains import four_bar
 from viewer_pages import SHARP, SHOTS, changed, drawn, give, opened, picture, settled, wait_until
 
@@ -22,6 +24,13 @@ def browser():
     SHOTS.mkdir(parents=True, exist_ok=True)
     with launched() as chromium:
         yield chromium
+
+
+@pytest.fixture(autouse=True)
+def surroundings(request):
+    """One page reflects what the pages of people reflect."""
+    with contextlib.nullcontext() if "closed chain-robot" in request.node.name else without_surroundings():
+        yield
 
 
 @pytest.fixture

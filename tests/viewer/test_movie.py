@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 import pytest
-from chromium import CHROMIUM
+from chromium import CHROMIUM, without_surroundings
 
 import vitree as vt
 from vitree.cli import main
@@ -27,6 +27,12 @@ def run(duration=0.5):
     tree = vt.Tree("pendulum")
     tree.world.add(vt.ry("hinge"), vt.body("arm", mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.1), geometry=[bar]))
     return vt.simulate(tree.compile(), [1.5], [1.0], duration=duration, dt=0.01)
+
+
+@pytest.fixture
+def plainly_lit():
+    with without_surroundings():
+        yield
 
 
 def red(frame: np.ndarray) -> np.ndarray:
@@ -66,7 +72,7 @@ def test_a_video_has_the_frames_of_the_page(tmp_path, capsys, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
-def test_a_slow_machine_draws_every_frame_in_full_size(tmp_path, monkeypatch):
+def test_a_slow_machine_draws_every_frame_in_full_size(plainly_lit, tmp_path, monkeypatch):
     # To this page each frame seems to take some tenths of a second. It would then take fewer pixels.
     slow = "(function () { var clock = 0; performance.now = function () { return clock += 30; }; })();"
     monkeypatch.setattr(movie, "_STEPPED", slow + movie._STEPPED)
@@ -77,7 +83,7 @@ def test_a_slow_machine_draws_every_frame_in_full_size(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
-def test_an_interrupted_video_leaves_the_file_that_was_there(tmp_path):
+def test_an_interrupted_video_leaves_the_file_that_was_there(plainly_lit, tmp_path):
     path = tmp_path / "run.mp4"
     path.write_bytes(b"before")
 

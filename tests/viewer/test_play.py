@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from chromium import launched
+from chromium import launched, without_surroundings
 from viewer_pages import SHARP, SHOTS, changed, drawn, give, opened, picture, wait_until
 
 import vitree as vt
@@ -390,7 +390,7 @@ def test_the_support_polygon_is_the_hull_across_gravity():
 @pytest.fixture(scope="module")
 def browser():
     SHOTS.mkdir(parents=True, exist_ok=True)
-    with launched() as chromium:
+    with without_surroundings(), launched() as chromium:
         yield chromium
 
 
