@@ -143,12 +143,13 @@ def momentum_of(model, run, links):
     for name, m, com, inertia in zip(flat.link_names, flat.link_mass, flat.link_com, flat.link_inertia, strict=True):
         if name not in links or not m:
             continue
-        for k, (q, x) in enumerate(zip(run.q, v, strict=True)):
-            X, twist = model.frame_pose(name, q), model.frame_velocity(name, q, x)
-            R, arm = X[:3, :3], X[:3, :3] @ com
-            c, p = X[:3, 3] + arm, m * (twist[3:] + np.cross(twist[:3], arm))
-            out[k] += np.concatenate([np.cross(c, p) + R @ inertia @ R.T @ twist[:3], p])
-            middle[k] += m * c
+        X, twist = model.frame_pose(name, run.q), model.frame_velocity(name, run.q, v)
+        R, turn = X[:, :3, :3], twist[:, :3]
+        arm = R @ com
+        c, p = X[:, :3, 3] + arm, m * (twist[:, 3:] + np.cross(turn, arm))
+        spin = (R @ (inertia @ (R.transpose(0, 2, 1) @ turn[:, :, None])))[:, :, 0]
+        out += np.hstack([np.cross(c, p) + spin, p])
+        middle += m * c
     return out, middle
 
 
@@ -178,7 +179,7 @@ def test_impulses_balance_the_change_of_momentum(name, motion):
         read = vt.ForceTorque(cut).read(run)
         np.testing.assert_allclose(read.impulse[1:] + contacts + weight, np.diff(momentum, axis=0), atol=1e-9 * size)
         # the force at a node is the mean of those of the steps before and after it
-        R = np.array([model.frame_pose(cut if cut in model.frame_names else link, q)[:3, :3] for q in run.q])
+        R = model.frame_pose(cut if cut in model.frame_names else link, run.q)[:, :3, :3]
         force = np.einsum("nij,nj->ni", R, read.force)[1:-1]
         mean = 0.5 * (read.impulse[1:-1, 3:] + read.impulse[2:, 3:]) / DT
         if motion in ("stands", "slides"):
@@ -188,7 +189,7 @@ def test_impulses_balance_the_change_of_momentum(name, motion):
     np.testing.assert_allclose(read.force[1:-1], 0, atol=1e-9 * model.total_mass * G)
     # the touch at a node is what contacts give in the step from it
     touch = vt.ContactSensor(at.foot).read(run)
-    R = np.array([model.frame_pose(at.foot, q)[:3, :3] for q in run.q])
+    R = model.frame_pose(at.foot, run.q)[:, :3, :3]
     given = given_by_contacts(model, run, {at.foot})[2:, 3:] / DT
     np.testing.assert_allclose(np.einsum("nij,nj->ni", R, touch.force)[1:-1], given, atol=1e-9 * size / DT)
     np.testing.assert_allclose(touch.normal_force[1:-1], given[:, 2], atol=1e-9 * size / DT)
@@ -226,8 +227,8 @@ def departures(name, motion, dt, duration, gains=None):
     out = []
     for frame in (ROBOTS[name].imu, ROBOTS[name].foot):
         read = vt.Imu(frame).read(run)
-        R = np.array([model.frame_pose(frame, q)[:3, :3] for q in run.q])
-        u = np.array([model.frame_velocity(frame, q, v)[3:] for q, v in zip(run.q, run.v, strict=True)])
+        R = model.frame_pose(frame, run.q)[:, :3, :3]
+        u = model.frame_velocity(frame, run.q, run.v)[:, 3:]
         u = u - np.outer(run.t, model.gravity)
         slope = np.einsum("nji,nj->ni", R[1:-1], (u[2:] - u[:-2]) / (2 * dt))
         turn = 0.5 * (read.delta_angle[1:-1] + read.delta_angle[2:]) / dt
@@ -261,7 +262,7 @@ def test_impacts_under_stiff_drives_are_read_whole(name):
     model, run = moved(name, "falls", duration=0.2)
     for cut, link in ROBOTS[name].cuts.items():
         read = vt.ForceTorque(cut).read(run)
-        R = np.array([model.frame_pose(cut if cut in model.frame_names else link, q)[:3, :3] for q in run.q])
+        R = model.frame_pose(cut if cut in model.frame_names else link, run.q)[:, :3, :3]
         force = np.einsum("nij,nj->ni", R, read.force) * DT
         force[[0, -1]] *= 0.5
         passed = np.cumsum(read.impulse[:, 3:], axis=0)

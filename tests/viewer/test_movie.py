@@ -72,7 +72,7 @@ def test_a_video_has_the_frames_of_the_page(tmp_path, capsys, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
-def test_a_slow_machine_draws_every_frame_in_full_size(plainly_lit, tmp_path, monkeypatch):
+def test_a_slow_machine_draws_every_frame_in_full_size(tmp_path, monkeypatch):
     # To this page each frame seems to take some tenths of a second. It would then take fewer pixels.
     slow = "(function () { var clock = 0; performance.now = function () { return clock += 30; }; })();"
     monkeypatch.setattr(movie, "_STEPPED", slow + movie._STEPPED)
