@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pathlib
 import re
-import runpy
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -14,6 +13,7 @@ from itertools import groupby, pairwise
 import numpy as np
 import pytest
 from places import EXAMPLES
+from scripts import run_here
 
 import vitree as vt
 
@@ -336,19 +336,8 @@ def printed_by_a_process(script, folder) -> tuple[str, str]:
 
 
 def printed_here(script, folder, monkeypatch, capsys) -> tuple[str, str]:
-    """With modules of the script's folder, which have names that others have, too, imported for it alone."""
-    path = FOLDER / script
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(sys, "argv", [str(path), "--quick", "--out", str(folder)])
-    monkeypatch.setattr(sys, "path", [str(path.parent), *sys.path])
-    own = {found.stem for place in (FOLDER, path.parent) for found in place.glob("*.py")}
-    for name in own & set(sys.modules):
-        monkeypatch.delitem(sys.modules, name)
-    try:
-        runpy.run_path(str(path), run_name="__main__")
-    finally:
-        for name in own & set(sys.modules):
-            del sys.modules[name]
+    run_here(monkeypatch, FOLDER / script, ["--quick", "--out", folder], [FOLDER])
     return capsys.readouterr()
 
 

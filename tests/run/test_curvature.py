@@ -56,10 +56,17 @@ def sizes(model, torque=10.0, state=0.5, inputs=1.0):
     return np.repeat([state, torque, inputs], [2 * model.nv, model.nv, len(model.input_names)])
 
 
-@pytest.mark.parametrize(("kinds", "method", "options"), [
-    *(((kind,), *method) for kind in KINDS for method in METHODS), *((KINDS, *method) for method in ALL),
-], ids=[f"{kind}-{name}" for kind in KINDS for name in IDS[: len(METHODS)]] + IDS)  # fmt: skip
-@pytest.mark.parametrize("make", [plain_model, rubbing_model])
+#: All kinds with each method, without and with friction; one kind with some methods, in turns without and with it.
+STEPS = [
+    pytest.param(make, kinds, *ways[k], id=f"{make.__name__}-{kinds[0] if len(kinds) == 1 else 'all'}-{IDS[k]}")
+    for n, (kinds, ways) in enumerate([(KINDS, ALL), *(((kind,), METHODS) for kind in KINDS)])
+    for k in range(len(ways))
+    for friction, make in enumerate((plain_model, rubbing_model))
+    if kinds == KINDS or (n + k + friction) % 2 == 0
+]
+
+
+@pytest.mark.parametrize(("make", "kinds", "method", "options"), STEPS)
 def test_against_second_differences_of_steps(make, kinds, method, options):
     model, rng = make(7, kinds), np.random.default_rng(1)
     # smooth enough for the differences of steps
