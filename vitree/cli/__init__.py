@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 import sys
 import warnings
@@ -69,6 +70,12 @@ def application() -> typer.Typer:
     return app
 
 
+@functools.cache
+def _commands() -> Any:
+    """Return the commands as they are called, which are made once."""
+    return typer.main.get_command(application())
+
+
 def _narrow(kind: Any) -> Any:
     """Return a kind of command whose help has lines of ``WIDEST`` columns at most."""
 
@@ -89,7 +96,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
-            code = application()(args=argv, prog_name="vitree", standalone_mode=False)
+            code = _commands()(args=argv, prog_name="vitree", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except (KeyboardInterrupt, typer.Abort):
         say("interrupted")
