@@ -251,7 +251,7 @@ def places_of(model: ContactMethods, number: np.ndarray, nodes: Nodes) -> np.nda
     patch = patches_of(found)
     pushed = nodes.before[np.isin(nodes.before[:, 0], own[:, 0])]
     pairs = np.concatenate([own, pushed, _pressed(model, own[:, 0], patch, nodes.q)])
-    wide = int(pairs[:, 1].max()) + 1
+    wide = int(pairs[:, 1].max(initial=0)) + 1
     members = np.column_stack(np.divmod(np.unique(pairs[:, 0] * wide + pairs[:, 1]), wide))
     members = members[members[:, 1] < len(patch)]
     members = members[patch[members[:, 1]] >= 0]
