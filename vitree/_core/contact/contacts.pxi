@@ -12,31 +12,14 @@ cdef enum:
 #: to the other one where shorter steps did not help
 cdef double TOUCH_LEFT = 1e-5
 cdef double TOUCH_LENIENT = 0.1
-#: Tolerance of contacts: relative to the velocities, at the default tolerance of the momenta and tighter ones, and to the
-#: rounding errors of positions
-cdef double TOUCH_TOLERANCE = 5e-11
-cdef double DEFAULT_TOLERANCE = 1e-9
-cdef double TOUCH_ROUNDING = 5e-15
-#: [m] contacts whose gap is no more at both ends of the last step rest
-cdef double RESTING_GAP = 1e-9
-#: Corrections of problems of single trees, whose matrices are dense, count as more than one from so many rows on
-cdef double DENSE_ROWS = 16.0
-#: of several trees as less up to so many rows,
+#: Corrections of problems of several trees count as less up to so many rows,
 cdef double CHEAP_ROWS = 48.0
 #: and those of explicit methods as less: they take more passes, and may not end with a large residual
 cdef double EXPLICIT_PRICE = 0.2
-#: A contact is in the solve from the beginning if so many changes of its gap in the last step close it
-cdef double FORESEEN = 1.5
-#: [m] a trial closes a contact whose gap it brings below its bound by more
-cdef double CLOSES = 1e-13
-#: [m] farther apart than where contacts count as closed
-cdef double AWAY = 2e-6
 #: The list of what is near is made anew so much earlier where there are convex shapes
 cdef double SHAPES_SKIN = 0.2
 #: [m] shapes that overlap by more at node 1 have done so from the start of the run
 cdef double FROM_START = 1e-8
-#: [m/s] contacts slower than this do not slide
-cdef double SLIDING = 1e-7
 
 
 cdef int make_contacts(ModelStepper self, dict options) except -1:
@@ -931,7 +914,8 @@ cdef void write_rows(ModelStepper self, const Touch* list, const Pose* pose, Tou
         if e.dim == 1:
             continue
         if on_patch(self, c):
-            patch_rows(self, e, c, before, pose, end, &patch, to + 1)
+            patch_rows(e, before, body_point(self, c), x.patch_centre[e.patch], x.patch_turn[e.patch], x.pose1, pose, end, &patch,
+                       to.a, to.b, to + 1)
             continue
         more = halfway(e, before)
         arm_a, arm_b = axpy(-more, before.n, before.arm_a), axpy(more, before.n, before.arm_b)
@@ -946,86 +930,16 @@ cdef void write_rows(ModelStepper self, const Touch* list, const Pose* pose, Tou
                 put_wrench(to[1 + j].on_b, arm_b, neg(t), zero3())
                 continue
             if e.body_a >= 0:
-                slip_row(self, e.body_a, pose, arm_a, before.n, rolling_lever(e, e.radius_a, more), t, to[1 + j].on_a)
+                slip_row(&x.pose1[e.body_a].R, &pose[e.body_a].R, arm_a, before.n, rolling_lever(e, e.radius_a, more), t,
+                         to[1 + j].on_a)
             if e.body_b >= 0:
-                slip_row(self, e.body_b, pose, arm_b, before.n, -rolling_lever(e, e.radius_b, more), neg(t), to[1 + j].on_b)
+                slip_row(&x.pose1[e.body_b].R, &pose[e.body_b].R, arm_b, before.n, -rolling_lever(e, e.radius_b, more), neg(t),
+                         to[1 + j].on_b)
 
 
 cdef inline Vec3 patch_place(const Touching* x, const vt_contact* e) noexcept nogil:
     # the centre of a patch at node 1
     return add(x.pose1[e.body_a].o, mul(x.pose1[e.body_a].R, x.patch_centre[e.patch]))
-
-
-cdef struct PatchFrame:     # of the rows of a patch's points, what they have in common
-    int patch               # or -1
-    Vec3 centre             # from the origin of body a, at node 1 and at the rows' node
-    Vec3 centre1
-    Vec3 arm                # the same point of body b
-    Vec3 turn_a             # minus the rotations of the bodies in the step
-    Vec3 turn_b
-    Vec3 n                  # a normal, and dlog of each of these along it
-    Vec3 axis
-    Vec3 other
-
-
-cdef void place_patch(ModelStepper self, const vt_contact* e, const Pose* pose, bint end, PatchFrame* to) noexcept nogil:
-    cdef Touching* x = &self.contact
-    to.patch, to.n = e.patch, zero3()
-    to.centre1, to.centre = mul(x.pose1[e.body_a].R, x.patch_centre[e.patch]), mul(pose[e.body_a].R, x.patch_centre[e.patch])
-    if end:
-        to.turn_a = neg(turn_between(&x.pose1[e.body_a].R, &pose[e.body_a].R))
-    if e.body_b >= 0:
-        to.arm = sub(patch_place(x, e), x.pose1[e.body_b].o)
-        if end:
-            to.arm = mul(pose[e.body_b].R, tmul(x.pose1[e.body_b].R, to.arm))
-            to.turn_b = neg(turn_between(&x.pose1[e.body_b].R, &pose[e.body_b].R))
-
-
-cdef void patch_rows(ModelStepper self, const vt_contact* e, int c, const Touch* before, const Pose* pose, bint end,
-                     PatchFrame* on, TouchRow* to) noexcept nogil:
-    # all points of a patch slide with its centre and rotate about it, by t.s = t.s_c + (n.rho)(t.(n x d)), d = (d1 + d2)/2
-    # with the arm d from the centre. The derivative by displacements at node 2, as a force at the centre and a couple:
-    #     t.dc + (t.(n x d))(n.drho) + (n.rho) t.(n x (dtheta x d2))/2,    drho = dlog_rho dtheta
-    # Of a second body, s_c and rho are less those of its point that is at the centre at node 1
-    cdef Touching* x = &self.contact
-    cdef Vec3 n = before.n, d2 = zero3(), d, t, couple
-    cdef int j
-    if on.patch != e.patch:
-        place_patch(self, e, pose, end, on)
-    if on.n.x != n.x or on.n.y != n.y or on.n.z != n.z:
-        on.n = on.axis = on.other = n
-        if end:
-            on.axis = dlog(on.turn_a, n)
-            if e.body_b >= 0:
-                on.other = dlog(on.turn_b, n)
-    d = sub(before.arm_a, on.centre1)
-    if end:
-        d2 = mul(pose[e.body_a].R, sub(body_point(self, c), x.patch_centre[e.patch]))
-        d = scale(0.5, add(d, d2))
-    d = cross(n, d)
-    for j in range(2):
-        t = before.t2 if j else before.t1
-        couple = scale(dot(d, t), on.axis)
-        if end:
-            couple = axpy(0.5 * x.patch_turn[e.patch], cross(d2, cross(t, n)), couple)
-        to[j].a, to[j].b, to[j].size = x.port_of_body[e.body_a], -1, 6
-        put_wrench(to[j].on_a, on.centre, t, couple)
-        if e.body_b >= 0:
-            to[j].b = x.port_of_body[e.body_b]
-            put_wrench(to[j].on_b, on.arm, neg(t), scale(-dot(d, t), on.other))
-
-
-cdef void slip_row(ModelStepper self, int body, const Pose* pose, Vec3 arm, Vec3 n, double radius, Vec3 t,
-                   double* row) noexcept nogil:
-    # the derivative of the displacement of `slid_end` along t by displacements at node 2, as a force at the material point
-    # and, for a rolling sphere, at its centre and a couple, with the lever l = -radius n and the rotation vector rho:
-    #     t.dc + (l x t).drho,    drho = dlog_rho dtheta
-    cdef const Pose* before = self.contact.pose1
-    cdef Vec3 lever = scale(-radius, n), couple = zero3()
-    arm = mul(pose[body].R, tmul(before[body].R, sub(arm, lever)))
-    if radius != 0.0:
-        couple = dlog(neg(turn_between(&before[body].R, &pose[body].R)), cross(lever, t))
-    put_wrench(row, arm, t, couple)
 
 
 cdef void along_ports(ModelStepper self, const TouchRow* W, const double* v, double* out) noexcept nogil:
@@ -1299,9 +1213,8 @@ cdef void measure_touches(ModelStepper self) noexcept nogil:
         if e.dim > 3:
             measure_turning(self, k)
         if on_patch(self, c):
-            s = mul(x.pose1[e.body_a].R, sub(body_point(self, c), x.patch_centre[e.patch]))
-            s = add(s, mul(x.pose2[e.body_a].R, sub(body_point(self, c), x.patch_centre[e.patch])))
-            s = axpy(0.5 * x.patch_turn[e.patch], cross(at.n, s), x.patch_slip[e.patch])
+            s = patch_slip(&x.pose1[e.body_a], &x.pose2[e.body_a], body_point(self, c), x.patch_centre[e.patch], at.n,
+                           x.patch_turn[e.patch], x.patch_slip[e.patch])
         elif e.kind == ON_FACET:
             s = facet_slid(e, facet_for(x, e), at, &x.there[c], x.pose1, x.pose2)
         else:
@@ -1377,8 +1290,7 @@ cdef void slide_patches(ModelStepper self) noexcept nogil:
             continue
         if on_patch(self, c):
             before, after = &x.pose1[e.body_a], &x.pose2[e.body_a]
-            x.patch_slip[e.patch] = sub(add(after.o, mul(after.R, x.patch_centre[e.patch])),
-                                        add(before.o, mul(before.R, x.patch_centre[e.patch])))
+            x.patch_slip[e.patch] = patch_moved(before, after, x.patch_centre[e.patch])
             x.patch_turn[e.patch] = dot(x.here[c].n, turn_between(&before.R, &after.R))
             if e.body_b >= 0:
                 x.patch_slip[e.patch] = sub(x.patch_slip[e.patch],
@@ -1389,8 +1301,7 @@ cdef void slide_patches(ModelStepper self) noexcept nogil:
 
 cdef double touch_goal(ModelStepper self) noexcept nogil:
     # the tolerance of the natural residual [m/s]: b holds the velocities without impulses
-    cdef double share = TOUCH_TOLERANCE * max(1.0, self.shared.choices.tolerance / DEFAULT_TOLERANCE)
-    return max(share * touch_speed(self), TOUCH_ROUNDING * self.contact.reach / fabs(self.lane.now.h))
+    return goal_of_contacts(self.shared.choices.tolerance, touch_speed(self), self.contact.reach, self.lane.now.h)
 
 
 cdef double touch_speed(ModelStepper self) noexcept nogil:

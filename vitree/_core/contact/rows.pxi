@@ -5,7 +5,6 @@
 # of this one, which makes sliding second order.
 
 cdef enum:
-    TOLD = 7                # numbers of a contact in a step
     KEPT_PORTS = 256        # of these ports P is kept from step to step,
     KEPT_BLOCKS = 72        # and of so many more numbers for each body
 
@@ -17,27 +16,6 @@ cdef enum:                  # why a step with contacts failed
     KEEP_JOINING = 4        # each trial closes further ones
 
 FAULTS = "solve", "overlap", "turn", "energy", "join"
-
-cdef enum:                  # whether a contact is in the solve
-    OUTSIDE = 0
-    INSIDE = 1
-    REBOUNDS = 2            # it will bounce at the next node
-    OPEN = 3                # it closes freely: the step to the instant at which it does is searched
-    STRIKES = 4             # it closes at this node, up to a negligible distance
-    FOLLOWS = 5             # it closes in this step after an impact at this node, and takes part in it
-
-cdef enum:                  # whether a contact acted in the last step
-    PUSHED = 1
-    ARRIVED = 2             # it closed, and rebounds at this node
-
-
-cdef struct TouchTree:      # coupled bodies, and their coordinates
-    int body
-    int body_end
-    int v
-    int v_end
-    bint still              # does not move but for rounding errors
-
 
 cdef struct TouchGroup:     # contacts in the solve that are coupled by the trees that they touch
     int member              # the first, and their number
@@ -512,8 +490,8 @@ cdef void touching_free(Touching* x) noexcept nogil:
     store_free(&x.store)
     store_free(&x.store_of_hit)
     free(x.u)
-    free(x.rows)
-    free(x.P_room)
+    vt_release(x.rows)
+    vt_release(x.P_room)
     free(x.W1)
 
 
@@ -571,28 +549,6 @@ cdef int rows_room(Touching* x, int rows) noexcept nogil:
     x.W1, x.W2, x.w = at, at + n, <double*>(at + 2 * n)
     x.total = x.w + n
     return OK
-
-
-cdef inline void put_wrench(double* to, Vec3 arm, Vec3 f, Vec3 couple) noexcept nogil:
-    store3(to, add(cross(arm, f), couple))
-    store3(to + 3, f)
-
-
-cdef void body_ports(const vt_model* m, const Pose* pose, int body, const TouchTree* on, double* rows) noexcept nogil:
-    # six rows: the rotation of a body and the displacement of its origin by the coordinates of its tree
-    cdef int i = body, k, width = on.v_end - on.v
-    cdef const vt_body* b
-    cdef Vec3 w, v, arm = zero3()
-    memset(rows + on.v, 0, 6 * width * sizeof(double))
-    while i >= 0:
-        b = &m.body[i]
-        for k in range(joint_nv(b)):
-            joint_column(b, pose[i].R, k, &w, &v)
-            v = add(v, cross(w, arm))
-            rows[b.iv + k], rows[width + b.iv + k], rows[2 * width + b.iv + k] = w.x, w.y, w.z
-            rows[3 * width + b.iv + k], rows[4 * width + b.iv + k], rows[5 * width + b.iv + k] = v.x, v.y, v.z
-        arm = add(arm, pose[i].t)
-        i = b.parent
 
 
 cdef void single_port(const vt_model* m, const vt_contact* e, const double* q, const Pose* pose, const TouchTree* on,

@@ -5,12 +5,6 @@ cdef enum:
     TOUCH_PASSES = 30       # most corrections of a step with contacts
     TOUCH_LAST = 8          # of one whose momenta balance, if a small residual of its contacts remains
 
-#: The complementarity problem of a pass is solved to this fraction of the pass's initial residual, or to less, if the
-#: correction leaves less: to this one times the relative residual of the momenta
-cdef double TOUCH_SHARE = 1e-4
-cdef double TOUCH_QUADRATIC = 1e-2
-#: or to this one, if that takes more than corrections
-cdef double TOUCH_ENOUGH = 0.1
 #: Steps whose impulses do not satisfy the laws fail where they multiply the kinetic energy by more
 cdef double BLOWN_UP = 100.0
 #: Steps in which normals turn by more than the angle of this cosine, places move by more than this share of a shape, or
@@ -22,16 +16,10 @@ cdef double MOST_GAIN = 1.5
 cdef double GAIN_BY_NORMALS = 1.02
 #: A residual is accepted where the last correction left more than this fraction of it
 cdef double TOUCH_SLOW = 0.7
-#: Increments up to this fraction of the distance from the origin consist of rounding errors; a residual up to so many
-#: times the tolerance, of a step that begins with the impulses of the last one, is a drift that such errors left
-cdef double STILL = 1e-13
-cdef double DRIFTED = 100.0
 #: Friction that does not satisfy its law leaves no more than this fraction of the velocities, unless nothing else is found
 cdef double TOUCH_FRICTION = 1e-3
 #: [m] by which impulses that do not satisfy the laws may let shapes come deeper into each other
 cdef double HELD_GAP = 4e-11
-#: A correction that leaves more than this fraction requests another operator
-cdef double TOUCH_CONTRACTION = 0.05
 
 
 cdef void variational_accept(ModelStepper self) noexcept nogil:
@@ -257,16 +245,6 @@ cdef void place_rows2(ModelStepper self) noexcept nogil:
 
 
 # ---- passes ------------------------------------------------------------------------------------------
-
-
-cdef bint worth_another(double e, double before, double goal, double scale, bint old) noexcept nogil:
-    # whether corrections that contract as the last one take fewer passes than a factorisation, which costs about as
-    # much as one, and corrections of Newton's method; if as many, an operator of this step is kept, an old one is not
-    cdef double more, anew
-    if not e < TOUCH_CONTRACTION * before:
-        return False
-    more, anew = passes(e / before, goal, e), 1.0 + passes(e / scale, goal, e)
-    return more < anew or (more == anew and not old)
 
 
 cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:

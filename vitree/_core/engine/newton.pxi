@@ -16,25 +16,6 @@ for lane in range(MOST_LANES):
     EACH[lane] = True
 
 
-cdef inline bint any_of(const bint* asked) noexcept nogil:
-    cdef int i
-    cdef bint found = False
-    for i in range(VT_WIDTH):
-        found = found or asked[i]
-    return found
-
-
-cdef inline void take_in(const bint* asked, int n, const vt_real* x, vt_real* y) noexcept nogil:
-    # y = x in the requested lanes
-    cdef vt_mask some = where(asked)
-    cdef int k
-    if vt_all(some):
-        memcpy(y, x, n * sizeof(vt_real))
-        return
-    for k in range(n):
-        y[k] = vt_select(some, x[k], y[k])
-
-
 cdef void use(ModelStepper self, int stage) noexcept nogil:
     # each substep of a composition has a separate guess and operator
     self.lane.newton.stage = stage

@@ -122,7 +122,7 @@ cdef struct Newton:
     vt_real* v                  # (nv,) velocity and acceleration for predictions
     vt_real* a
     double* z                   # (count,) corrections of the multipliers
-    const double* impulse       # (nv,) impulse of the momentum at the start of the step, or NULL
+    const vt_real* impulse      # (nv,) impulse of the momentum at the start of the step, or NULL
     vt_real* last               # (nv,) and (count,) the last ones, and the previous residual along them
     double* last_z
     double slope[MOST_LANES]

@@ -45,19 +45,6 @@ cdef struct Feature:        # of a shape; p and e in the core frame of its body
     Vec3 e
 
 
-cdef inline Vec3 origin_of(const Pose* pose, int body) noexcept nogil:
-    return pose[body].o if body >= 0 else zero3()
-
-
-cdef inline Mat3 axes_of(const Pose* pose, int body) noexcept nogil:
-    return pose[body].R if body >= 0 else identity3()
-
-
-cdef inline Vec3 placed(const Pose* pose, int body, const double* point) noexcept nogil:
-    # a point of a body in the world
-    return add(origin_of(pose, body), mul(axes_of(pose, body), constant3(point)))
-
-
 cdef inline double clamp(double x, double low, double high) noexcept nogil:
     return min(max(x, low), high)
 
@@ -87,13 +74,6 @@ cdef void place_shape(const vt_shape* s, const Pose* pose, Placed* P) noexcept n
         P.axis = rotated(P, constant3(s.axis))
         for k in range(s.rims):
             P.rim[k] = in_space(P, constant3(s.center + 3 * k))
-
-
-cdef inline Vec3 tangent_to(Vec3 u) noexcept nogil:
-    # a fixed unit vector across u
-    cdef Vec3 p = vec3(1.0, 0.0, 0.0) if fabs(u.x) < 0.9 else vec3(0.0, 1.0, 0.0)
-    p = axpy(-dot(u, p), u, p)
-    return scale(1.0 / vt_sqrt(dot(p, p)), p)
 
 
 cdef inline Vec3 across_axis(Vec3 u, Vec3 m) noexcept nogil:

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include "coefficients.h"
 
@@ -83,12 +84,29 @@ VT_INLINE vt_real vt_abs(vt_real a)
 }
 #endif
 
-/* Rows of numbers of one lane. VT_PLAIN does without, as compilers do that have no vectors. */
+/* Memory that starts on a cache line, as vectors must; the address of the whole is before it. NULL if there is none. */
+static inline void *vt_alloc(size_t size)
+{
+    char *whole = malloc(size + 64 + sizeof(void *)), *at;
+    if (!whole) return NULL;
+    at = (char *)(((uintptr_t)whole + sizeof(void *) + 63) & ~(uintptr_t)63);
+    ((void **)at)[-1] = whole;
+    return at;
+}
+static inline void vt_release(void *at)
+{
+    if (at) free(((void **)at)[-1]);
+}
+
+/* Rows of numbers. Of several lanes each number is a vector, and sums have the order that those of one lane have. VT_PLAIN
+   does without vectors within a row, as compilers do that have none. */
 #if (defined(__GNUC__) || defined(__clang__)) && !defined(VT_PLAIN)
 typedef double vt_two __attribute__((vector_size(16), aligned(8), may_alias));
 typedef double vt_four __attribute__((vector_size(32), aligned(8), may_alias));
 #define VT_ROWS 1
 #endif
+
+#if VT_WIDTH == 1
 
 /* y += s x */
 VT_INLINE void vt_add_row(ptrdiff_t n, double s, const double *x, double *y)
@@ -379,6 +397,40 @@ VT_INLINE void vt_solve_six(const double *A, const int *order, double *B)
     }
 #endif
 }
+
+#else /* of several lanes */
+VT_INLINE void vt_add_row(ptrdiff_t n, vt_real s, const vt_real *x, vt_real *y)
+{
+    for (ptrdiff_t k = 0; k < n; k++) y[k] += s * x[k];
+}
+
+VT_INLINE vt_real vt_inner(ptrdiff_t n, const vt_real *a, const vt_real *b)
+{
+    ptrdiff_t k = 0;
+    vt_real even = {0.0}, odd = {0.0};
+    for (; k < n - 1; k += 2) {
+        even += a[k] * b[k];
+        odd += a[k + 1] * b[k + 1];
+    }
+    return even + odd + (k < n ? a[k] * b[k] : vt_set1(0.0));
+}
+
+VT_INLINE void vt_times_six(const vt_real *A, ptrdiff_t stride, const vt_real *b, vt_real *out)
+{
+    for (int k = 0; k < 6; k++, A += stride) out[k] = vt_inner(6, A, b);
+}
+
+VT_INLINE vt_real vt_form_six(const vt_real *a, const vt_real *A, ptrdiff_t stride, const vt_real *b)
+{
+    vt_real c[6];
+    for (int j = 0; j < 6; j++) {
+        c[j] = a[0] * A[j];
+        for (int k = 1; k < 6; k++) c[j] += a[k] * A[k * stride + j];
+        c[j] *= b[j];
+    }
+    return ((((c[0] + c[1]) + c[2]) + c[3]) + c[4]) + c[5];
+}
+#endif
 
 /* Rows of three-vectors: the numbers along x, those along y `stride` further, those along z as far again. */
 #if VT_WIDTH == 1 && defined(VT_ROWS)

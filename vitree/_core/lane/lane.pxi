@@ -1,4 +1,6 @@
 # Declarations of lane.h for Cython: it treats a vt_real as a double, the C compiler sees the lanes.
+from libc.string cimport memcpy
+
 cdef extern from "lane.h" nogil:
     ctypedef double vt_real
     ctypedef long long vt_mask
@@ -9,7 +11,9 @@ cdef extern from "lane.h" nogil:
     void vt_put(vt_real* a, int lane, double x) noexcept
     void vt_gather(const double* a, Py_ssize_t stride, vt_real* to, int count) noexcept
     void vt_scatter(const vt_real* a, double* to, Py_ssize_t stride, int count) noexcept
-    void vt_add_row(Py_ssize_t n, double s, const double* x, double* y) noexcept
+    void* vt_alloc(size_t size) noexcept
+    void vt_release(void* at) noexcept
+    void vt_add_row(Py_ssize_t n, vt_real s, const vt_real* x, vt_real* y) noexcept
     void vt_add_four(Py_ssize_t n, const double* s, Py_ssize_t far, const double* x, Py_ssize_t row, double* y) noexcept
     void vt_add_product(Py_ssize_t rows, Py_ssize_t inner, Py_ssize_t n, const double* s, Py_ssize_t next, Py_ssize_t far,
                         const double* x, double* y, Py_ssize_t row, int upper) noexcept  # of one lane
@@ -17,13 +21,13 @@ cdef extern from "lane.h" nogil:
     int vt_farthest(int n, Py_ssize_t stride, const double* x, const double* m) noexcept
     void vt_three_sixes(const double* T, Py_ssize_t stride, const double* w0, const double* w1, const double* w2,
                         double* Y) noexcept
-    double vt_form_six(const double* a, const double* A, Py_ssize_t stride, const double* b) noexcept
-    void vt_times_six(const double* A, Py_ssize_t stride, const double* b, double* out) noexcept
+    vt_real vt_form_six(const vt_real* a, const vt_real* A, Py_ssize_t stride, const vt_real* b) noexcept
+    void vt_times_six(const vt_real* A, Py_ssize_t stride, const vt_real* b, vt_real* out) noexcept
     void vt_add_three(int rows, const double* p0, const double* p1, const double* p2, const double* Y, Py_ssize_t stride,
                       double* C) noexcept
     void vt_solve_six(const double* A, const int* order, double* B) noexcept
     void vt_less_six(const double* A, const double* B, double* C) noexcept
-    double vt_inner(Py_ssize_t n, const double* a, const double* b) noexcept
+    vt_real vt_inner(Py_ssize_t n, const vt_real* a, const vt_real* b) noexcept
     void vt_dots(Py_ssize_t n, Py_ssize_t stride, const vt_real* a, const vt_real* b, vt_real* out) noexcept
     void vt_pairings(Py_ssize_t n, Py_ssize_t stride, const vt_real* w, const vt_real* v, const vt_real* f,
                      vt_real* out) noexcept
@@ -80,3 +84,39 @@ cdef inline vt_mask where(const bint* asked) noexcept nogil:
 cdef inline vt_real largest(const vt_real* x, int n) noexcept nogil:
     # max |x_i|, or NaN if any is
     return vt_largest(x, n)
+
+
+cdef inline bint any_of(const bint* asked) noexcept nogil:
+    cdef int i
+    cdef bint found = False
+    for i in range(VT_WIDTH):
+        found = found or asked[i]
+    return found
+
+
+cdef inline bint all_of(const bint* asked) noexcept nogil:
+    cdef int k
+    for k in range(VT_WIDTH):
+        if not asked[k]:
+            return False
+    return True
+
+
+cdef inline void take_in(const bint* asked, int n, const vt_real* x, vt_real* y) noexcept nogil:
+    # y = x in the requested lanes
+    cdef vt_mask some = where(asked)
+    cdef int k
+    if vt_all(some):
+        memcpy(y, x, n * sizeof(vt_real))
+        return
+    for k in range(n):
+        y[k] = vt_select(some, x[k], y[k])
+
+
+cdef inline bint all_zero(vt_real a) noexcept nogil:
+    # whether a number is zero in all lanes
+    cdef int l
+    for l in range(VT_WIDTH):
+        if vt_get(a, l) != 0.0:
+            return False
+    return True

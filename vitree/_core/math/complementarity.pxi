@@ -1,27 +1,15 @@
-# Contact with friction as a complementarity problem. Each contact has an impulse (n, t1, t2), or n alone, with
-#     w = G lam + b,    0 <= lam_n  _|_  w_n >= 0,    lam_t = lead lam_n + beta,  |beta| <= mu lam_n,  beta against w_t.
-# With friction of turning lam_t has up to three rows more, of relative rotations times the lengths mu_turn/mu: in these
-# rows the cone of all its friction is a ball as well.
-# Other rows have the laws of rows.pxi.
-# The natural residual F(lam) [m/s] (Alart & Curnier 1991) vanishes at solutions. Newton's iteration on F with a line
-# search converges from most guesses. Where |F| has other minima, at the edges of sticking and sliding and in jams, the
-# alternating direction method of multipliers, sweeps and the proximal point iteration (Rockafellar 1976) follow. The
-# corrections of a step are bounded. One lane.
+# The solution of problems of contacts with friction: corrections of the natural residual (cones.pxi), which converge from
+# most guesses. Where |F| has other minima, at the edges of sticking and sliding and in jams, the alternating direction method
+# of multipliers, sweeps and the proximal point iteration (Rockafellar 1976) follow. The corrections of a step are bounded.
+# Rows of turning, bilateral rows, and problems of several trees. One lane.
 
 cdef enum:
-    WIDE = 6                # most rows of a contact: the width of its blocks
-    LEADS = WIDE - 1        # and of its friction
-    CONE_PASSES = 60        # most corrections
-    CONE_PATIENCE = 5       # so many corrections must halve the least |F|^2
-    CONE_LENGTHS = 6        # most lengths of a correction
     CONE_SWEEPS = 20        # sweeps where corrections fail
     PROXIMAL_PASSES = 40    # most regularised problems
     PROXIMAL_CORRECTIONS = 30   # most corrections of a regularised problem
     PROXIMAL_SWEEPS = 5     # sweeps where these fail
     PROXIMAL_FAILED = 6     # so many failures in a row lead back to the best lam
     PROXIMAL_BUDGET = 60    # most corrections of all regularised problems
-    STEP_BUDGET = 100       # corrections of all rows in a step, after which
-    CONE_SPARE = 4          # a problem has so many
     LAST_RESORT = 15        # and sweeps, until so many more are used
     SWEEPS_OF_CORRECTION = 10   # sweeps that cost about as much as a correction
     SPLIT_ROUNDS = 12       # penalties of alternating directions that are tried, each with so many
@@ -52,17 +40,7 @@ cdef double SPLIT_LEAST = 1e-8
 cdef double SPLIT_RATIO = 3.0
 #: Impulses of alternating directions cause velocities of single contacts that are at most so many times those without
 cdef double SPLIT_MOST = 1e5
-#: Least relative descent of |F|^2
-cdef double CONE_DESCENT = 1e-4
-#: The shift of a correction, as a fraction of the diagonal of G
-cdef double CONE_PROXIMAL = 1e-7
-#: Where the rows of several trees are redundant it is this fraction of the factor by which |F| is to be reduced, within
-#: bounds: it leaves no more than that, and near the goal F consists of rounding errors, which lam would follow along the
-#: null space of G
-cdef double REDUNDANT_SHARE = 0.3
-cdef double REDUNDANT_LEAST = 1e-4
-cdef double REDUNDANT_MOST = 1e-2
-#: and the fraction of the bound of its friction that they may leave
+#: The fraction of the bound of its friction that the impulses of a contact alone may leave
 cdef double ALONE_LEFT = 1e-9
 #: Planar mechanisms have tangential rows of zeros: this fraction of the other's magnitude is added
 cdef double CONE_SHIFT = 1e-13
@@ -72,118 +50,10 @@ cdef double LEAST_TURN = 1e-10
 cdef double LEAST_BALL = 1e-30
 
 
-cdef struct ConeStore:      # memory that the problems of a step share, of the size that they have had so far
-    double* dense           # (3, n, n) G, and the derivative of F before and after it is factored
-    size_t dense_room
-    double* square          # (2, ports, ports)
-    size_t square_room
-    PortBlocks blocks
-
-
-cdef struct ContactProblem:
-    int count               # contacts
-    int n                   # rows
-    int room                # rows for which the arrays are allocated
-    ConeStore* store
-    double* memory          # all arrays but those of the store
-    int* law                # (count,) CONE, HOLD or RUB
-    int* dim                # (count,) rows of a contact: 1, 3, or up to WIDE; of bilateral ones also 2
-    int* row                # (count,) its first
-    int* own_row            # (count,) and among those of a part
-    int* order              # (n,) pivots
-    double* G               # (n, n), where it is formed
-    bint formed
-    bint planned            # the blocks of trees are those of this problem
-    # G as a product, W2^T P W1 plus compliance, or W1 is NULL
-    const TouchRow* W1      # (n,)
-    const TouchRow* W2
-    PortTrees on
-    const double* P         # by blocks of trees
-    int first               # the number of the first port
-    int ports
-    int ports_room
-    double* port            # (ports,)
-    double* answer
-    int* port_order
-    double* diagonal        # (n,) of G
-    double least_held       # bilateral rows are shifted as if their response were at least this
-    double* b               # (n,)
-    double* mu              # (count,) the bound of dry friction rows
-    double* lead            # (count, LEADS)
-    double* give            # (count,) [1/kg] contribution of a compliant contact to G
-    const double* shift     # (n,) [1/kg] that of a regularisation, or NULL
-    double share            # factor of the rho of F: the zeros of F are the same for all
-    double proximal         # shift of a correction, as a fraction of the diagonal of G
-    double* lam             # (n,) the impulses: the guess, then the solution
-    double* w               # (n,) their velocities
-    double* F               # (n,)
-    double* own_block       # (n, WIDE) of the rows of the same contact G in sweeps, and D^-1 in corrections: see `cone_block`
-    double* by_w            # (n, WIDE) a generalised derivative of F by w and lam of the same contact
-    double* by_lam
-    double* d               # (n,) a correction
-    double* given           # (n,) the guess
-    double* kept            # (n,) the best lam so far
-    double* least           # (n,) and of a descent
-    double* own             # (3, n) diagonal and b without regularisation, and the regularisation
-    double* split           # (6, n) of alternating directions: see `cone_alternate`
-    double* trial           # (n,) another lam
-    double* trial_w
-    double* trial_F
-    double budget           # corrections of all rows that the step still has
-    double price            # the share of these rows
-    long corrections        # since it was made
-    long sweeps
-
-
-cdef int cones_room(ContactProblem* x, ConeStore* store, int count, int n, int ports) noexcept nogil:
-    # allocate so many contacts, rows and ports; their content is lost
-    cdef size_t rows, reals, most
-    cdef double* at
-    cdef int* ints
-    x.store = store
-    if n <= x.room and ports <= x.ports_room:
-        return OK
-    rows, most = 2 * n + 24, 2 * ports + 12
-    reals = (23 + LEADS + 3 * WIDE) * rows + 2 * most
-    at = <double*>realloc(x.memory, reals * sizeof(double) + (5 * rows + most) * sizeof(int))
-    if at == NULL:
-        return NO_MEMORY
-    x.room, x.ports_room, x.share, x.price = <int>rows, <int>most, 1.0, 1.0
-    ints = <int*>(at + reals)
-    x.memory = at
-    x.b, x.lam, x.w, x.F, x.d = at, at + rows, at + 2 * rows, at + 3 * rows, at + 4 * rows
-    x.trial, x.trial_w, x.trial_F = at + 5 * rows, at + 6 * rows, at + 7 * rows
-    x.kept, x.mu, x.give, x.diagonal = at + 8 * rows, at + 9 * rows, at + 10 * rows, at + 11 * rows
-    x.own, x.lead = at + 12 * rows, at + 15 * rows
-    x.by_w = x.lead + LEADS * rows
-    x.by_lam = x.by_w + WIDE * rows
-    x.own_block = x.by_lam + WIDE * rows
-    x.least = x.own_block + WIDE * rows
-    x.given = x.least + rows
-    x.split = x.given + rows
-    x.port, x.answer = x.split + 6 * rows, x.split + 6 * rows + most
-    x.dim, x.row, x.order, x.law, x.port_order = ints, ints + rows, ints + 2 * rows, ints + 3 * rows, ints + 4 * rows
-    x.own_row = x.port_order + most
-    memset(x.law, 0, rows * sizeof(int))
-    return OK
-
-
-cdef void cones_free(ContactProblem* x) noexcept nogil:
-    free(x.memory)
-
-
 cdef void store_free(ConeStore* x) noexcept nogil:
-    free(x.dense)
-    free(x.square)
+    vt_release(x.dense)
+    vt_release(x.square)
     blocks_free(&x.blocks)
-
-
-cdef int cones_dense(ContactProblem* x) noexcept nogil:
-    # memory for G of the rows, in the store
-    if not grow(<void**>&x.store.dense, &x.store.dense_room, 2 * <size_t>x.n * x.n, sizeof(double)):
-        return NO_MEMORY
-    x.G = x.store.dense
-    return OK
 
 
 cdef double pushes(const ContactProblem* x, const double* lam) noexcept nogil:
@@ -196,17 +66,6 @@ cdef double pushes(const ContactProblem* x, const double* lam) noexcept nogil:
     return s
 
 
-# ---- G -------------------------------------------------------------------------------------------------
-
-cdef void cones_formed(ContactProblem* x) noexcept nogil:
-    # G is given
-    cdef int k
-    x.W1, x.formed, x.shift = NULL, True, NULL
-    for k in range(x.n):
-        x.diagonal[k] = x.G[k * (x.n + 1)]
-    x.least_held = held_least(x)
-
-
 cdef double held_least(const ContactProblem* x) noexcept nogil:
     # bilateral rows may constrain what cannot move, as a wheel's normal in a planar mechanism
     cdef int i, k
@@ -216,194 +75,6 @@ cdef double held_least(const ContactProblem* x) noexcept nogil:
             for k in range(x.row[i], x.row[i] + x.dim[i]):
                 most = max(most, x.diagonal[k])
     return LEAST_HELD * most
-
-
-cdef void cones_product(ContactProblem* x, const TouchRow* W1, const TouchRow* W2, const double* P,
-                        const PortTrees* on, int first, int ports) noexcept nogil:
-    # G = W2^T P W1, plus compliance; `diagonal` is not computed
-    x.W1, x.W2, x.P, x.first, x.ports, x.formed = W1, W2, P, first, ports, False
-    x.on, x.shift = on[0], NULL
-
-
-cdef void cones_diagonal(ContactProblem* x) noexcept nogil:
-    # of a product
-    cdef int k, o
-    cdef double s
-    cdef const TouchRow* A
-    cdef const TouchRow* B
-    for k in range(x.n):
-        A, B = &x.W2[k], &x.W1[k]
-        s = 0.0
-        if A.a >= 0:
-            s = port_block(x, A.on_a, A.size, A.a, B.on_a, B.size, B.a)
-        if A.b >= 0:
-            s += port_block(x, A.on_b, 6, A.b, B.on_b, 6, B.b)
-            if A.a >= 0 and x.on.of_port[A.a] == x.on.of_port[A.b]:
-                s += port_block(x, A.on_a, A.size, A.a, B.on_b, 6, B.b)
-                s += port_block(x, A.on_b, 6, A.b, B.on_a, B.size, B.a)
-        x.diagonal[k] = s
-    for k in range(x.count):
-        o = x.row[k]
-        x.diagonal[o] += x.give[k]
-    x.least_held = held_least(x)
-
-
-cdef inline const double* port_answer(const ContactProblem* x, int port) noexcept nogil:
-    # the row of P of a port, by the numbers of the ports of its tree
-    cdef int tree = x.on.of_port[port] - x.on.base
-    return x.P + x.on.at[tree] + port * <Py_ssize_t>x.on.size[tree]
-
-
-cdef inline double port_block(const ContactProblem* x, const double* a, int rows, int row, const double* b, int columns,
-                              int column) noexcept nogil:
-    # a^T P b of ports of one tree
-    cdef double s = 0.0
-    cdef int i, width = x.on.size[x.on.of_port[row] - x.on.base]
-    cdef const double* P = port_answer(x, row) + column
-    if rows == 6 and columns == 6:
-        return vt_form_six(a, P, width, b)
-    for i in range(rows):
-        s += a[i] * vt_inner(columns, P + i * width, b)
-    return s
-
-
-cdef inline void add_answers(ContactProblem* x, int port, int count, const double* sizes) noexcept nogil:
-    # `port` += sizes times rows of P of one body
-    cdef int i, tree = x.on.of_port[port] - x.on.base, width = x.on.size[tree]
-    cdef const double* P = port_answer(x, port) + x.on.first[tree]
-    for i in range(count):
-        vt_add_row(width, sizes[i], P + i * width, x.port + x.on.first[tree] - x.first)
-
-
-cdef int cones_form(ContactProblem* x) noexcept nogil:
-    # the entries of G, where it is a product
-    cdef const TouchRow* W
-    cdef int k, j, n = x.n
-    if x.formed:
-        return OK
-    if cones_dense(x) != OK:
-        return NO_MEMORY
-    x.formed = True
-    for k in range(n):
-        W = &x.W2[k]
-        memset(x.port, 0, x.ports * sizeof(double))
-        if W.a >= 0:
-            add_answers(x, W.a, W.size, W.on_a)
-        if W.b >= 0:
-            add_answers(x, W.b, 6, W.on_b)
-        for j in range(n):
-            x.G[k * n + j] = along_row(&x.W1[j], x.port - x.first)
-    for k in range(x.count):
-        x.G[x.row[k] * (n + 1)] += x.give[k]
-    return OK
-
-
-cdef void answer_of(const ContactProblem* x, const double* port, double* answer) noexcept nogil:
-    # answer = P (port), tree by tree
-    cdef int s, k, o, width
-    cdef const double* P
-    for s in range(x.on.count):
-        o, width = x.on.first[s] - x.first, x.on.size[s]
-        P = port_answer(x, x.on.first[s]) + x.on.first[s]
-        if width == 6:
-            vt_times_six(P, 6, port + o, answer + o)
-            continue
-        for k in range(width):
-            answer[o + k] = vt_inner(width, P + k * width, port + o)
-
-
-cdef void cone_velocities(ContactProblem* x, const double* lam, double* w) noexcept nogil:
-    # w = G lam + b
-    cdef int k, n = x.n
-    if x.formed:
-        for k in range(n):
-            w[k] = x.b[k] + vt_inner(n, x.G + k * n, lam)
-    else:
-        memset(x.port, 0, x.ports * sizeof(double))
-        for k in range(n):
-            add_touch_row(&x.W1[k], lam[k], x.port - x.first)
-        answer_of(x, x.port, x.answer)
-        for k in range(n):
-            w[k] = x.b[k] + along_row(&x.W2[k], x.answer - x.first)
-        for k in range(x.count):
-            w[x.row[k]] += x.give[k] * lam[x.row[k]]
-    if x.shift != NULL:
-        for k in range(n):
-            w[k] += x.shift[k] * lam[k]
-
-
-# ---- the natural map -----------------------------------------------------------------------------------
-
-cdef double cone_map(ContactProblem* x, const double* lam, double* w, double* F, bint derive) noexcept nogil:
-    # w and F at lam, and F's derivatives if requested; returns the largest |F|
-    cone_velocities(x, lam, w)
-    return cone_judge(x, lam, w, F, derive)
-
-
-cdef double cone_judge(ContactProblem* x, const double* lam, const double* w, double* F, bint derive) noexcept nogil:
-    # the same, for given velocities
-    cdef int i, j, o
-    cdef double most = 0.0
-    for i in range(x.count):
-        o = x.row[i]
-        cone_law(x, i, lam + o, w + o, F + o, x.by_w + WIDE * o if derive else NULL,
-                 x.by_lam + WIDE * o if derive else NULL)
-        for j in range(x.dim[i]):
-            most = vt_max_nan(most, fabs(F[o + j]))
-    return most
-
-
-cdef inline void cone_law(const ContactProblem* x, int i, const double* lam, const double* w, double* F, double* S,
-                          double* L) noexcept nogil:
-    # F of one contact and, unless they are NULL, its derivatives S by w and L by lam, by rows of WIDE
-    cdef int o = x.row[i]
-    cdef double rho = x.share * x.diagonal[o], rt, R, z0, z1, size, u0, u1, b0, b1, s
-    if S != NULL:
-        memset(S, 0, WIDE * x.dim[i] * sizeof(double))
-        memset(L, 0, WIDE * x.dim[i] * sizeof(double))
-    if x.law[i] != CONE:
-        row_law(x.law[i], x.dim[i], rho, x.mu[i], x.lead[LEADS * i], lam, w, F, S, L)
-        return
-    # min(w_n, rho lam_n)
-    if w[0] < rho * lam[0]:
-        F[0] = w[0]
-        if S != NULL:
-            S[0] = 1.0
-    else:
-        F[0] = rho * lam[0]
-        if S != NULL:
-            L[0] = rho
-    if x.dim[i] == 1:
-        return
-    if x.dim[i] > 3:
-        wide_law(x, i, lam, w, F, S, L)
-        return
-    # rt beta - (z projected to the disk of radius R = rt mu lam_n), z = rt beta - w_t
-    rt = x.share * 0.5 * (x.diagonal[o + 1] + x.diagonal[o + 2])
-    b0, b1 = rt * (lam[1] - x.lead[LEADS * i] * lam[0]), rt * (lam[2] - x.lead[LEADS * i + 1] * lam[0])
-    z0, z1 = b0 - w[1], b1 - w[2]
-    R = rt * x.mu[i] * max(lam[0], 0.0)
-    size = vt_sqrt(z0 * z0 + z1 * z1)
-    if size <= R:
-        F[1], F[2] = w[1], w[2]
-        if S != NULL:
-            S[WIDE + 1] = S[2 * WIDE + 2] = 1.0
-        return
-    u0, u1 = z0 / size, z1 / size
-    F[1], F[2] = b0 - R * u0, b1 - R * u1
-    if S == NULL:
-        return
-    # B - (R/|z|)(1 - u u^T)(B - dw_t) - rt mu u e_n^T,  B = rt dbeta/dlam
-    s = R / size
-    S[WIDE + 1], S[WIDE + 2] = s * (1.0 - u0 * u0), -s * u0 * u1
-    S[2 * WIDE + 1], S[2 * WIDE + 2] = S[WIDE + 2], s * (1.0 - u1 * u1)
-    L[WIDE + 1], L[WIDE + 2] = rt * (1.0 - S[WIDE + 1]), -rt * S[WIDE + 2]
-    L[2 * WIDE + 1], L[2 * WIDE + 2] = L[WIDE + 2], rt * (1.0 - S[2 * WIDE + 2])
-    L[WIDE] = -L[WIDE + 1] * x.lead[LEADS * i] - L[WIDE + 2] * x.lead[LEADS * i + 1]
-    L[2 * WIDE] = -L[2 * WIDE + 1] * x.lead[LEADS * i] - L[2 * WIDE + 2] * x.lead[LEADS * i + 1]
-    if lam[0] > 0.0:
-        L[WIDE] -= rt * x.mu[i] * u0
-        L[2 * WIDE] -= rt * x.mu[i] * u1
 
 
 cdef void wide_law(const ContactProblem* x, int i, const double* lam, const double* w, double* F, double* S,
@@ -506,57 +177,6 @@ cdef double ball_multiplier(int n, const double* rho, const double* y, double B)
     return tau
 
 
-# ---- corrections ---------------------------------------------------------------------------------------
-
-cdef bint cone_direction(ContactProblem* x) noexcept nogil:
-    # d of (S G + L + shift) d = F; whether there is one. The shift is proximal: zeros are unchanged, and of impulses that
-    # are not unique those near the guess are selected
-    cdef bint held = x.least_held > 0.0
-    # bilateral rows may be redundant, which ports do not resolve to the last digits
-    if x.W1 != NULL and not held and x.on.count > 1:
-        return cone_by_trees(x)
-    if x.W1 != NULL and not held and 2 * x.ports <= 3 * x.n:
-        return cone_through_ports(x)
-    return cone_by_rows(x)
-
-
-cdef bint cone_by_rows(ContactProblem* x) noexcept nogil:
-    # by the entries of G
-    cdef int i, j, k, o, n = x.n
-    cdef double* H
-    if cones_form(x) != OK:
-        return False
-    for i in range(x.count):
-        o = x.row[i]
-        for j in range(x.dim[i]):
-            H = x.G + (n + o + j) * n
-            memset(H, 0, n * sizeof(double))
-            for k in range(x.dim[i]):
-                if x.by_w[WIDE * (o + j) + k] != 0.0:
-                    vt_add_row(n, x.by_w[WIDE * (o + j) + k], x.G + (o + k) * n, H)
-            for k in range(x.dim[i]):
-                H[o + k] += x.by_lam[WIDE * (o + j) + k]
-                if x.shift != NULL:
-                    H[o + k] += x.by_w[WIDE * (o + j) + k] * x.shift[o + k]
-            H[o + j] += proximal(x, i, j)
-    H = x.G + n * n
-    if lu_factor(H, n, x.order) != OK:
-        return False
-    memcpy(x.d, x.F, n * sizeof(double))
-    lu_solve(H, n, x.order, x.d)
-    return True
-
-
-cdef inline double proximal(const ContactProblem* x, int i, int j) noexcept nogil:
-    # the shift of a row; of planar mechanisms some rows are zeros
-    cdef const double* diagonal = x.diagonal + x.row[i]
-    if x.law[i] == HOLD:
-        return x.proximal * max(diagonal[j], x.least_held)
-    if x.dim[i] > 3 and j > 2:
-        return wide_proximal(x, i, j)
-    return x.proximal * (diagonal[j] if diagonal[j] > 0.0 else diagonal[0])
-
-
 cdef double wide_proximal(const ContactProblem* x, int i, int j) noexcept nogil:
     # of a row of rotation
     cdef double rho[LEADS]
@@ -564,48 +184,18 @@ cdef double wide_proximal(const ContactProblem* x, int i, int j) noexcept nogil:
     return x.proximal * rho[j - 1] * row_weight(rho, j - 1)
 
 
-cdef inline double compliance(const ContactProblem* x, int i, int j) noexcept nogil:
-    # the part of G's diagonal that is not of the ports
-    cdef double s = x.give[i] if j == 0 else 0.0
-    return s if x.shift == NULL else s + x.shift[x.row[i] + j]
+cdef void held_block(const ContactProblem* x, int i, double* D, bint* found) noexcept nogil:
+    # of bilateral rows
+    cdef double one
+    cdef int j
+    memset(D, 0, 3 * WIDE * sizeof(double))
+    for j in range(x.dim[i]):
+        one = compliance(x, i, j) + proximal(x, i, j)
+        found[0] = found[0] and one > 0.0
+        D[(WIDE + 1) * j] = 1.0 / one
 
 
-cdef bint cone_block(const ContactProblem* x, int i, double* D) noexcept nogil:
-    # D^-1 of one contact, D = L + S (compliance) + (the shift). The first rows of L and S have one entry
-    cdef int o = x.row[i], j
-    cdef const double* L = x.by_lam + WIDE * o
-    cdef const double* S = x.by_w + WIDE * o
-    cdef double first, second, third, a, b, c, d, det, p, q
-    if x.law[i] == HOLD:
-        memset(D, 0, 3 * WIDE * sizeof(double))
-        for j in range(x.dim[i]):
-            first = compliance(x, i, j) + proximal(x, i, j)
-            if not first > 0.0:
-                return False
-            D[(WIDE + 1) * j] = 1.0 / first
-        return True
-    first = L[0] + S[0] * compliance(x, i, 0) + proximal(x, i, 0)
-    if not first > 0.0:
-        return False
-    D[0] = 1.0 / first
-    if x.dim[i] == 1:
-        return True
-    if x.dim[i] > 3:
-        return wide_block(x, i, D)
-    first, second, third = compliance(x, i, 0), compliance(x, i, 1), compliance(x, i, 2)
-    a, b = L[WIDE + 1] + S[WIDE + 1] * second + proximal(x, i, 1), L[WIDE + 2] + S[WIDE + 2] * third
-    c, d = L[2 * WIDE + 1] + S[2 * WIDE + 1] * second, L[2 * WIDE + 2] + S[2 * WIDE + 2] * third + proximal(x, i, 2)
-    p, q = L[WIDE] + S[WIDE] * first, L[2 * WIDE] + S[2 * WIDE] * first
-    det = a * d - b * c
-    if not det > 0.0:
-        return False
-    D[1] = D[2] = 0.0
-    D[WIDE + 1], D[WIDE + 2], D[2 * WIDE + 1], D[2 * WIDE + 2] = d / det, -b / det, -c / det, a / det
-    D[WIDE], D[2 * WIDE] = -(D[WIDE + 1] * p + D[WIDE + 2] * q) * D[0], -(D[2 * WIDE + 1] * p + D[2 * WIDE + 2] * q) * D[0]
-    return True
-
-
-cdef bint wide_block(const ContactProblem* x, int i, double* D) noexcept nogil:
+cdef void wide_block(const ContactProblem* x, int i, double* D, bint* found) noexcept nogil:
     # D^-1 of a contact with more than two rows of friction, column by column; rows may have different magnitudes
     cdef int o = x.row[i], n = x.dim[i], j, k
     cdef double A[WIDE * WIDE]
@@ -618,120 +208,20 @@ cdef bint wide_block(const ContactProblem* x, int i, double* D) noexcept nogil:
         A[(n + 1) * j] += proximal(x, i, j)
         scales[j] = largest(A + n * j, n)
         if not scales[j] > 0.0:
-            return False
+            found[0] = False
+            return
         scales[j] = 1.0 / scales[j]
         for k in range(n):
             A[n * j + k] *= scales[j]
-    if lu_factor(A, n, order) != OK:
-        return False
+    lu_of_lanes(A, n, order, found)
+    if not found[0]:
+        return
     for k in range(n):
         memset(column, 0, n * sizeof(double))
         column[k] = scales[k]
         lu_solve(A, n, order, column)
         for j in range(n):
             D[WIDE * j + k] = column[j]
-    return True
-
-
-cdef bint cone_blocks(const ContactProblem* x, int i, double* T, double* e) noexcept nogil:
-    # D^-1, T = D^-1 S and e = D^-1 F of one contact
-    cdef int j, k, l, o = x.row[i], dim = x.dim[i]
-    cdef const double* S = x.by_w + WIDE * o
-    cdef double* D = x.own_block + WIDE * o
-    if not cone_block(x, i, D):
-        return False
-    for j in range(dim):
-        e[j] = 0.0
-        for k in range(dim):
-            e[j] += D[WIDE * j + k] * x.F[o + k]
-            T[WIDE * j + k] = 0.0
-            for l in range(dim):
-                T[WIDE * j + k] += D[WIDE * j + l] * S[WIDE * l + k]
-    return True
-
-
-cdef void cone_from_ports(ContactProblem* x) noexcept nogil:
-    # d = D^-1 (F - S W2^T y) of y in `answer`
-    cdef int i, j, k, o
-    cdef const double* D
-    cdef double v[WIDE]
-    cdef double t[WIDE]
-    for i in range(x.count):
-        o = x.row[i]
-        for j in range(x.dim[i]):
-            v[j] = along_row(&x.W2[o + j], x.answer - x.first)
-        D = x.own_block + WIDE * o
-        for j in range(x.dim[i]):
-            t[j] = x.F[o + j]
-            for k in range(x.dim[i]):
-                t[j] -= x.by_w[WIDE * (o + j) + k] * v[k]
-        for j in range(x.dim[i]):
-            x.d[o + j] = 0.0
-            for k in range(x.dim[i]):
-                x.d[o + j] += D[WIDE * j + k] * t[k]
-
-
-cdef inline void six_columns(const double* a, const double* B, int width, double* to) noexcept nogil:
-    # a^T B of six rows and columns
-    cdef int k
-    for k in range(6):
-        to[k] = ((a[0] * B[k] + a[1] * B[width + k]) + (a[2] * B[2 * width + k] + a[3] * B[3 * width + k])
-                 + (a[4] * B[4 * width + k] + a[5] * B[5 * width + k]))
-
-
-cdef bint cone_through_ports(ContactProblem* x) noexcept nogil:
-    # d = (D + S W2^T P W1)^-1 F, block by block:
-    #     K = W1 D^-1 S W2^T,   (1 + P K) y = P W1 D^-1 F,   d = D^-1 (F - S W2^T y)
-    cdef int i, j, k, o, dim, m = x.ports
-    cdef double T[WIDE * WIDE]
-    cdef double e[WIDE]
-    cdef double* A
-    cdef double* K
-    cdef const double* P
-    cdef const TouchRow* W
-    cdef bint apart = True
-    if not grow(<void**>&x.store.square, &x.store.square_room, 2 * <size_t>m * m, sizeof(double)):
-        return False
-    K, A = x.store.square, x.store.square + m * m
-    memset(K, 0, m * m * sizeof(double))
-    memset(x.port, 0, m * sizeof(double))
-    for i in range(x.count):
-        o, dim = x.row[i], x.dim[i]
-        if not cone_blocks(x, i, T, e):
-            return False
-        for j in range(dim):
-            add_touch_row(&x.W1[o + j], e[j], x.port - x.first)
-        W = &x.W1[o]
-        if dim == 3 and W.b < 0:
-            add_blocks(W, T, &x.W2[o], K + (W.a - x.first) * (m + 1), m)
-            continue
-        apart = apart and W.b < 0
-        for j in range(dim):
-            for k in range(dim):
-                if T[WIDE * j + k] != 0.0:
-                    add_outer(&x.W1[o + j], T[WIDE * j + k], &x.W2[o + k], K, x.first, m)
-    # A = 1 + P K. K has blocks of bodies, or of a limit, where no bodies are in contact with each other
-    for i in range(m):
-        P = port_answer(x, x.first) + x.first + i * m
-        k = 0
-        if apart:
-            while k < x.on.whole:
-                six_columns(P + k, K + k * (m + 1), m, A + i * m + k)
-                k += 6
-            while k < m:
-                A[i * m + k] = P[k] * K[k * (m + 1)]
-                k += 1
-        else:
-            memset(A + i * m, 0, m * sizeof(double))
-            for k in range(m):
-                vt_add_row(m, P[k], K + k * m, A + i * m)
-        A[i * m + i] += 1.0
-    answer_of(x, x.port, x.answer)
-    if lu_factor(A, m, x.port_order) != OK:
-        return False
-    lu_solve(A, m, x.port_order, x.answer)
-    cone_from_ports(x)
-    return True
 
 
 # ---- several trees -------------------------------------------------------------------------------------
@@ -797,7 +287,7 @@ cdef bint cone_by_trees(ContactProblem* x) noexcept nogil:
     cdef double Y[6 * WIDE]
     cdef double* A
     cdef const double* pushed
-    cdef bint idle
+    cdef bint idle, found
     if not x.planned:
         if not plan_trees(x):
             return False
@@ -809,9 +299,10 @@ cdef bint cone_by_trees(ContactProblem* x) noexcept nogil:
             z.data[z.at[s * z.trees + s] + k * (x.on.size[s] + 1)] = 1.0
     for i in range(x.count):
         o, dim = x.row[i], x.dim[i]
-        if not cone_blocks(x, i, T, e):
+        found = idle = True
+        cone_blocks(x, i, T, e, &found)
+        if not found:
             return False
-        idle = True
         for j in range(dim):
             for k in range(dim):
                 idle = idle and T[WIDE * j + k] == 0.0
@@ -854,50 +345,6 @@ cdef bint cone_by_trees(ContactProblem* x) noexcept nogil:
 
 
 # ---- the solution --------------------------------------------------------------------------------------
-
-
-cdef bint cone_search(ContactProblem* x, bint strict, double* square) noexcept nogil:
-    # a correction of the length 1, 1/2, 1/4 ..., the first to reduce |F|^2 by a fraction of it times the length; if none
-    # does, that of the least |F|^2, or, if strict, none. At kinks of F the derivative of one side may not be that of a
-    # descent, and behind them it is. Whether there is one
-    cdef int k
-    cdef double length = 1.0, other, least = INFINITY, shortest = 0.0
-    if not cone_direction(x):
-        return False
-    for k in range(CONE_LENGTHS):
-        other = cone_try(x, length)
-        if other < square[0] * (1.0 - CONE_DESCENT * length):
-            square[0] = other
-            return True
-        if other < least:
-            least, shortest = other, length
-        length *= 0.5
-    if strict or not isfinite(least):
-        return False
-    square[0] = cone_try(x, shortest)
-    return True
-
-
-cdef double cone_try(ContactProblem* x, double length) noexcept nogil:
-    # |F|^2 of the trial lam - length d
-    cdef int i
-    for i in range(x.n):
-        x.trial[i] = x.lam[i] - length * x.d[i]
-    cone_map(x, x.trial, x.trial_w, x.trial_F, False)
-    return inner(x.trial_F, x.trial_F, x.n)
-
-
-cdef void cone_take(ContactProblem* x) noexcept nogil:
-    # accept the trial
-    x.lam, x.trial = x.trial, x.lam
-    x.w, x.trial_w = x.trial_w, x.w
-    x.F, x.trial_F = x.trial_F, x.F
-    cone_judge(x, x.lam, x.w, x.F, True)
-
-
-cdef inline bint redundant(const ContactProblem* x) noexcept nogil:
-    # whether there are more rows than motions of several trees: G has a null space, where rounding errors of b remain
-    return x.W1 != NULL and x.on.count > 1 and x.n > x.ports
 
 
 cdef double cone_solve(ContactProblem* x, double goal, double enough) noexcept nogil:
@@ -1155,40 +602,6 @@ cdef double cone_proximal(ContactProblem* x, double best, double goal) noexcept 
     return cone_map(x, x.lam, x.w, x.F, False)
 
 
-cdef double cone_descend(ContactProblem* x, double goal, int passes, bint strict) noexcept nogil:
-    # corrections, so many at most; returns the largest |F| with the share 1. It ends at the least |F|^2 that it found
-    cdef int k, since = 0
-    cdef double e = cone_map(x, x.lam, x.w, x.F, True), square = inner(x.F, x.F, x.n), least = square, most = e
-    cdef bint behind = False
-    if not strict:
-        x.proximal = CONE_PROXIMAL
-        if redundant(x) and e > 0.0:
-            x.proximal = min(max(REDUNDANT_SHARE * goal / e, REDUNDANT_LEAST), REDUNDANT_MOST)
-    for k in range(passes + 1):
-        if x.share != 1.0:
-            e = cone_unscaled(x)
-        if e <= goal or not isfinite(e) or k == passes or since == CONE_PATIENCE or (
-                x.budget <= 0.0 and k >= CONE_SPARE):
-            break
-        if not (strict or behind):
-            memcpy(x.least, x.lam, x.n * sizeof(double))
-            most = e
-        if not cone_search(x, strict, &square):
-            break
-        cone_take(x)
-        x.corrections += 1
-        x.budget -= x.price
-        since = 0 if square < 0.5 * least else since + 1
-        behind = square > least
-        least = min(least, square)
-        e = largest(x.F, x.n)
-    if behind and not e <= goal:
-        memcpy(x.lam, x.least, x.n * sizeof(double))
-        cone_map(x, x.lam, x.w, x.F, False)
-        e = most
-    return e
-
-
 cdef double cone_unscaled(ContactProblem* x) noexcept nogil:
     # the largest |F| of the current velocities with the share 1
     cdef double share = x.share, e
@@ -1340,6 +753,22 @@ cdef void cone_alone(const ContactProblem* x, int i, bint trees, double* lam) no
             break
     if ln > 0.0:
         lam[o], lam[o + 1], lam[o + 2] = ln, x.lead[LEADS * i] * ln + b0, x.lead[LEADS * i + 1] * ln + b1
+
+
+cdef void row_alone(int law, int dim, const double* own, const double* c, double bound, double lead,
+                    double* lam) noexcept nogil:
+    # the exact impulse of each row in turn, with all others fixed, by the velocities c without them
+    cdef int j, k
+    cdef double w
+    for j in range(dim):
+        if not own[(WIDE + 1) * j] > 0.0:
+            continue
+        w = c[j]
+        for k in range(dim):
+            w += own[WIDE * j + k] * lam[k]
+        lam[j] -= w / own[(WIDE + 1) * j]
+        if law == RUB:
+            lam[0] = lead + min(max(lam[0] - lead, -bound), bound)
 
 
 cdef void wide_alone(const ContactProblem* x, int i, const double* own, const double* c, double* lam) noexcept nogil:

@@ -1,4 +1,4 @@
-# Dense linear algebra of one lane, with rows addressed by index.
+# Dense linear algebra of small matrices, with rows addressed by index; lanes have pivots of their own.
 #
 # The matrices are small and solved in every step. SciPy's LAPACK would cost a Python call, and its results depend on
 # the version of the library.
@@ -11,9 +11,9 @@ cdef bint all_finite(const double* x, int n) noexcept nogil:
     return s == 0.0
 
 
-cdef inline double inner(const double* a, const double* b, int n) noexcept nogil:
+cdef inline vt_real inner(const vt_real* a, const vt_real* b, int n) noexcept nogil:
     cdef int k
-    cdef double s = 0.0
+    cdef vt_real s = vt_set1(0.0)
     for k in range(n):
         s += a[k] * b[k]
     return s
@@ -37,30 +37,58 @@ cdef inline double inner_at(const double* a, const double* b, const int* at, int
     return s
 
 
-cdef int lu_factor(double* A, int n, int* order) noexcept nogil:
-    # A <- its triangular factors, with partial pivoting
-    cdef int i, j, k, best
-    cdef double s, big = largest(A, n * n)
+cdef void lu_of_lanes(vt_real* A, int n, int* order, bint* regular) noexcept nogil:
+    # A <- its triangular factors, with partial pivoting; order (n, lanes). regular: of each lane, where it was, whether
+    # there are factors
+    cdef vt_real big = 1e-15 * largest(A, n * n), most, at, s
+    cdef vt_mask larger
+    cdef int i, j, k, l, best, one
     for k in range(n):
-        best = k
+        most, at = vt_abs(A[k * n + k]), vt_set1(k)
         for i in range(k + 1, n):
-            if fabs(A[i * n + k]) > fabs(A[best * n + k]):
-                best = i
-        if not fabs(A[best * n + k]) > 1e-15 * big:
-            return DEPENDENT
-        order[k] = best
-        if best != k:
-            for j in range(n):
+            s = vt_abs(A[i * n + k])
+            larger = vt_lt(most, s)
+            most, at = vt_select(larger, s, most), vt_select(larger, vt_set1(i), at)
+        best = <int>vt_get(at, 0)
+        one = True
+        for l in range(VT_WIDTH):
+            order[k * VT_WIDTH + l] = <int>vt_get(at, l)
+            one = one and order[k * VT_WIDTH + l] == best
+            regular[l] = regular[l] and vt_get(most, l) > vt_get(big, l)
+        if VT_WIDTH == 1 and not regular[0]:
+            return
+        if one:
+            for j in range(n if best != k else 0):
                 s = A[k * n + j]
                 A[k * n + j] = A[best * n + j]
                 A[best * n + j] = s
+        else:
+            for l in range(VT_WIDTH):
+                exchange_in_lane(A, n, k, order[k * VT_WIDTH + l], l)
         for i in range(k + 1, n):
-            if A[i * n + k] == 0.0:
+            if all_zero(A[i * n + k]):
                 continue
             s = A[i * n + k] / A[k * n + k]
             A[i * n + k] = s
             vt_add_row(n - k - 1, -s, A + k * n + k + 1, A + i * n + k + 1)
-    return OK
+
+
+cdef inline void exchange_in_lane(vt_real* A, int n, int i, int k, int lane) noexcept nogil:
+    # two rows
+    cdef double s
+    cdef int j
+    for j in range(n if i != k else 0):
+        s = vt_get(A[i * n + j], lane)
+        vt_put(&A[i * n + j], lane, vt_get(A[k * n + j], lane))
+        vt_put(&A[k * n + j], lane, s)
+
+
+cdef int lu_factor(vt_real* A, int n, int* order) noexcept nogil:
+    # of one lane
+    cdef bint regular[MOST_LANES]
+    regular[0] = True
+    lu_of_lanes(A, n, order, regular)
+    return OK if regular[0] else DEPENDENT
 
 
 cdef int lu_sign(const double* A, int n, const int* order) noexcept nogil:
@@ -72,14 +100,16 @@ cdef int lu_sign(const double* A, int n, const int* order) noexcept nogil:
     return sign
 
 
-cdef void lu_solve(const double* A, int n, const int* order, double* b) noexcept nogil:
+cdef void lu_solve(const vt_real* A, int n, const int* order, vt_real* b) noexcept nogil:
     # b <- A^-1 b from the factors
-    cdef int i, j, k
+    cdef int i, j, k, l, best
     cdef double s
     for k in range(n):
-        s = b[order[k]]
-        b[order[k]] = b[k]
-        b[k] = s
+        for l in range(VT_WIDTH):
+            best = order[k * VT_WIDTH + l]
+            s = vt_get(b[best], l)
+            vt_put(&b[best], l, vt_get(b[k], l))
+            vt_put(&b[k], l, s)
     for i in range(n):
         for j in range(i):
             b[i] -= A[i * n + j] * b[j]
@@ -89,10 +119,10 @@ cdef void lu_solve(const double* A, int n, const int* order, double* b) noexcept
         b[k] /= A[k * n + k]
 
 
-cdef void lu_solve_rows(const double* A, int n, const int* order, double* B, int columns) noexcept nogil:
-    # B (n, columns) <- A^-1 B from the factors
+cdef void lu_solve_rows(const vt_real* A, int n, const int* order, vt_real* B, int columns) noexcept nogil:
+    # B (n, columns) <- A^-1 B from the factors; of one lane
     cdef int j, k
-    cdef double s
+    cdef vt_real s
     for k in range(n):
         if order[k] != k:
             for j in range(columns):
@@ -105,6 +135,6 @@ cdef void lu_solve_rows(const double* A, int n, const int* order, double* B, int
     for k in range(n - 1, -1, -1):
         for j in range(k + 1, n):
             vt_add_row(columns, -A[k * n + j], B + j * columns, B + k * columns)
-        s = 1.0 / A[k * n + k]
+        s = vt_set1(1.0) / A[k * n + k]
         for j in range(columns):
             B[k * columns + j] *= s

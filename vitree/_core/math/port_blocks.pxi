@@ -2,53 +2,12 @@
 # Elimination in the order of least degree (Tinney & Walker 1967; George & Liu 1989), without pivoting between trees. One
 # lane.
 
-cdef struct PortTrees:      # the ports of a problem by trees, which are coupled by contacts only
-    int count
-    const int* first        # (count,) the first port of each
-    const int* size         # (count,) and their number
-    const int* of_port      # the tree of each port, from `base` on
-    const Py_ssize_t* at    # (count,) where each block of P begins, if it had the ports before its first
-    int base
-    int whole               # of a single tree: ports of bodies, before those of coordinates
-
-
-cdef struct PortBlocks:
-    int trees
-    int* at                 # (trees, trees) where each block begins in `data`, or -1
-    int* order              # (trees,) of elimination
-    int* near               # the later neighbours of each in that order
-    int* near_from          # (trees + 1,)
-    int* degree             # (trees,) or -1 for those eliminated
-    size_t ints_room
-    int* pivot              # (ports,)
-    size_t pivot_room
-    double* data
-    size_t used
-    size_t room
-    double* pushed          # P W1: for each row and side the motion of the ports of that tree
-    size_t* pushed_at       # (2 rows,)
-    size_t pushed_room
-    size_t rows_room
-
-
 cdef void blocks_free(PortBlocks* x) noexcept nogil:
-    free(x.at)
-    free(x.pivot)
-    free(x.data)
-    free(x.pushed)
-    free(x.pushed_at)
-
-
-cdef bint grow(void** at, size_t* room, size_t count, size_t size) noexcept nogil:
-    # memory for so many items, whose content is lost
-    cdef void* to
-    if count <= room[0]:
-        return True
-    to = realloc(at[0], 2 * count * size)
-    if to == NULL:
-        return False
-    at[0], room[0] = to, 2 * count
-    return True
+    vt_release(x.at)
+    vt_release(x.pivot)
+    vt_release(x.data)
+    vt_release(x.pushed)
+    vt_release(x.pushed_at)
 
 
 cdef bint blocks_begin(PortBlocks* x, const PortTrees* on, int ports) noexcept nogil:

@@ -89,6 +89,15 @@ cdef inline Vec3 cross(Vec3 a, Vec3 b) noexcept nogil:
     return vec3(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x)
 
 
+cdef inline Vec3 tangent_to(Vec3 u) noexcept nogil:
+    # a fixed unit vector across u
+    cdef vt_mask along = vt_lt(vt_abs(u.x), vt_set1(0.9))
+    cdef vt_real one = vt_set1(1.0), zero = vt_set1(0.0)
+    cdef Vec3 p = vec3(vt_select(along, one, zero), vt_select(along, zero, one), zero)
+    p = axpy(-dot(u, p), u, p)
+    return scale(one / vt_sqrt(dot(p, p)), p)
+
+
 cdef inline Vec3 mul(Mat3 R, Vec3 a) noexcept nogil:
     return vec3(R.x.x * a.x + R.y.x * a.y + R.z.x * a.z,
                 R.x.y * a.x + R.y.y * a.y + R.z.y * a.z,

@@ -4,17 +4,6 @@
 cdef double FLAT = 1e-9
 
 
-cdef struct Touch:      # a contact at a configuration; world axes
-    double gap          # [m or rad]
-    Vec3 n              # unit, from b to a
-    Vec3 t1             # unit, across n
-    Vec3 t2
-    Vec3 a              # the material points in contact
-    Vec3 b
-    Vec3 arm_a          # from the bodies' origins to these points
-    Vec3 arm_b
-
-
 cdef inline Vec3 nearest_on_segment(Vec3 x, Vec3 p, Vec3 d) noexcept nogil:
     # the point nearest to x of the segment from p along d; p if d is zero
     cdef double square = dot(d, d)
@@ -24,12 +13,6 @@ cdef inline Vec3 nearest_on_segment(Vec3 x, Vec3 p, Vec3 d) noexcept nogil:
 cdef inline bint stands(const vt_contact* e) noexcept nogil:
     # it acts in every step
     return e.kind == ROLLS or e.kind == RUBS
-
-
-cdef inline void across(Touch* x) noexcept nogil:
-    # t1 and t2
-    x.t1 = tangent_to(x.n)
-    x.t2 = cross(x.n, x.t1)
 
 
 cdef inline void between_centres(Touch* x, Vec3 a, Vec3 b, double radius_a, double radius_b) noexcept nogil:
@@ -240,12 +223,9 @@ cdef void touch_at(const vt_contact* e, const double* q, const Pose* pose, const
         x.n = x.a = x.b = x.arm_a = x.arm_b = zero3()
         return
     if e.kind == ON_PLANE:
-        a = placed(pose, e.body_a, e.point_a)
-        x.n = constant3(e.normal)
-        x.gap = dot(x.n, a) - e.offset - e.radius_a
-        x.a = axpy(-e.radius_a, x.n, a)
-        x.b = axpy(-x.gap, x.n, x.a)
-    elif e.kind == ON_FIELD:
+        touch_plane(e, pose, x)
+        return
+    if e.kind == ON_FIELD:
         # n . (c - p) - R with the nearest point p of a sphere; of a point, and far away, with the point below
         a = placed(pose, e.body_a, e.point_a)
         height_at(e.field, a.x, a.y, &z, slope, NULL)
@@ -428,48 +408,11 @@ def late_impulses(ContactList contacts, const Py_ssize_t[::1] number, const doub
     return np.asarray(out)
 
 
-cdef inline Vec3 turn_between(const Mat3* A, const Mat3* B) noexcept nogil:
-    # the rotation vector that takes axes A to axes B, less than half a turn
-    cdef Mat3 D = mul3(B[0], transpose(A[0]))
-    cdef Vec3 s = vec3(0.5 * (D.y.z - D.z.y), 0.5 * (D.z.x - D.x.z), 0.5 * (D.x.y - D.y.x))
-    cdef double sine = vt_sqrt(dot(s, s)), cosine = 0.5 * (D.x.x + D.y.y + D.z.z - 1.0)
-    if sine < 1e-8:
-        return s
-    return scale(vt_atan2(sine, cosine) / sine, s)
-
-
 cdef inline double halfway(const vt_contact* e, const Touch* x) noexcept nogil:
     # [m] from the surfaces of two bodies to the point at which friction acts on both; on the ground, the point is on
     # the body
     return 0.5 * x.gap if e.kind == SEGMENTS or e.kind == ON_BOX or (
         e.kind == ON_FACET and e.shape_b.kind != HALF_SPACE) else 0.0
-
-
-cdef inline double rolling_lever(const vt_contact* e, double radius, double more) noexcept nogil:
-    # [m] from the centre of a rolling ball to that point; zero for a point, and for small balls of a patch
-    return radius + more if radius > 0.0 and e.patch < 0 else 0.0
-
-
-cdef Vec3 slid_end(const Pose* before, const Pose* after, int body, Vec3 at, Vec3 lever) noexcept nogil:
-    # displacement of the material point of a body at a point; for a rolling ball, that of its centre and rotation x
-    # (lever from the centre)
-    cdef Mat3 R1, R2
-    cdef Vec3 arm, moved
-    if body < 0:
-        return zero3()
-    R1, R2 = before[body].R, after[body].R
-    arm = sub(sub(at, lever), before[body].o)
-    moved = sub(sub(add(after[body].o, mul(R2, tmul(R1, arm))), before[body].o), arm)
-    if lever.x == 0.0 and lever.y == 0.0 and lever.z == 0.0:
-        return moved
-    return add(moved, cross(turn_between(&R1, &R2), lever))
-
-
-cdef Vec3 slid(const vt_contact* e, const Touch* x, const Pose* before, const Pose* after) noexcept nogil:
-    # displacement of a relative to b in a step
-    cdef double more = halfway(e, x)
-    return sub(slid_end(before, after, e.body_a, axpy(-more, x.n, x.a), scale(-rolling_lever(e, e.radius_a, more), x.n)),
-               slid_end(before, after, e.body_b, axpy(more, x.n, x.b), scale(rolling_lever(e, e.radius_b, more), x.n)))
 
 
 # ---- disks and balls that roll on a plane ----------------------------------------------------------------------------

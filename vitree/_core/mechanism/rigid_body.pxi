@@ -14,6 +14,23 @@ cdef struct Pose:
     Vec3 t              # from the parent's origin, world
 
 
+cdef inline Vec3 origin_of(const Pose* pose, int body) noexcept nogil:
+    if body >= 0:
+        return pose[body].o
+    return zero3()
+
+
+cdef inline Mat3 axes_of(const Pose* pose, int body) noexcept nogil:
+    if body >= 0:
+        return pose[body].R
+    return identity3()
+
+
+cdef inline Vec3 placed(const Pose* pose, int body, const double* point) noexcept nogil:
+    # a point of a body in the world
+    return add(origin_of(pose, body), mul(axes_of(pose, body), constant3(point)))
+
+
 cdef inline void place_body(const vt_body* b, const vt_real* q, const Mat3* up, Mat3* R, Vec3* t) noexcept nogil:
     # axes of a body and the vector from its parent's origin, R_WB = R_WP R_PB and t = R_WP p, from the parent's axes
     # (NULL: the world)

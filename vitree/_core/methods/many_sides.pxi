@@ -1,12 +1,12 @@
 # Solutions of one operator for several right-hand sides at once: those of the six unit wrenches on a body, which are
-# zero but on the way from the body to its root, a column each. Of one lane.
+# zero but on the way from the body to its root: a column each in one lane, one after the other in several.
 
 cdef enum:
     SIDES = 8               # six columns, padded to whole vectors
 
 cdef struct SideBody:       # of a body
-    double x[48]            # (6, SIDES) the wrench of its subtree, on the way to the root; then its displacement
-    double u[48]            # (6, SIDES) of its joint: D^-1 (-h r - S^T (n, f))
+    vt_real x[48]           # (6, SIDES) the wrench of its subtree, on the way to the root; then its displacement
+    vt_real u[48]           # (6, SIDES) of its joint: D^-1 (-h r - S^T (n, f))
     bint loaded             # the wrenches act outboard of its joint
 
 
@@ -15,7 +15,7 @@ cdef inline int side_groups() noexcept nogil:
     return (6 + VT_COLUMNS - 1) // VT_COLUMNS
 
 
-cdef inline Columns take_sides(const double* x) noexcept nogil:
+cdef inline Columns take_sides(const vt_real* x) noexcept nogil:
     cdef Columns g
     g.nx = vt_take(x)
     g.ny = vt_take(x + SIDES)
@@ -26,7 +26,7 @@ cdef inline Columns take_sides(const double* x) noexcept nogil:
     return g
 
 
-cdef inline void give_sides(Columns g, double* x) noexcept nogil:
+cdef inline void give_sides(Columns g, vt_real* x) noexcept nogil:
     vt_give(g.nx, x)
     vt_give(g.ny, x + SIDES)
     vt_give(g.nz, x + 2 * SIDES)
@@ -82,12 +82,12 @@ cdef inline Columns gather_sides(const vt_columns* a) noexcept nogil:
     return g
 
 
-cdef inline void change_maps(const vt_body* b, const double* y, Mat3* turn, Mat3* shift) noexcept nogil:
+cdef inline void change_maps(const vt_body* b, const vt_real* y, Mat3* turn, Mat3* shift) noexcept nogil:
     # joint_increment_change as matrices, of turns and of translations
     cdef Vec3 w, v
     joint_expand(b, y, &w, &v)
     v = neg(w)
-    turn[0] = mat3(dlog(v, vec3(1.0, 0.0, 0.0)), dlog(v, vec3(0.0, 1.0, 0.0)), dlog(v, vec3(0.0, 0.0, 1.0)))
+    turn[0] = mat3(dlog(v, vec3(vt_set1(1.0), vt_set1(0.0), vt_set1(0.0))), dlog(v, vec3(vt_set1(0.0), vt_set1(1.0), vt_set1(0.0))), dlog(v, vec3(vt_set1(0.0), vt_set1(0.0), vt_set1(1.0))))
     shift[0] = identity3()
     if joint_floats(b):
         shift[0] = quat_matrix(exp_quat(w))
@@ -97,7 +97,7 @@ cdef inline void change_maps(const vt_body* b, const double* y, Mat3* turn, Mat3
 
 
 cdef void lt_answer_wrenches(const LinearTimeStep* step, int body, int first, int end, SideBody* side, int width,
-                             double* d) noexcept nogil:
+                             vt_real* d) noexcept nogil:
     # d, six rows of `width`, of the bodies from first to end, for the unit wrenches about the origin of a body at node 1; follows
     # lt_turn_gains. Leaves in `side` the displacements at node 2
     cdef int i, k
@@ -106,7 +106,7 @@ cdef void lt_answer_wrenches(const LinearTimeStep* step, int body, int first, in
     memset(side[body].x, 0, sizeof(side[body].x))
     for k in range(6):
         # as if the subtree felt h times the wrench
-        side[body].x[k * (SIDES + 1)] = step.h
+        side[body].x[k * (SIDES + 1)] = vt_set1(step.h)
     i = body
     while i >= 0:
         side[i].loaded = True
@@ -171,14 +171,14 @@ cdef inline void lt_sides_inwards_multi(const LinearTimeStep* step, int i, SideB
 
 
 cdef inline void lt_sides_outwards(const LinearTimeStep* step, int i, SideBody* side, int width,
-                                   double* d) noexcept nogil:
+                                   vt_real* d) noexcept nogil:
     # d = u - W x, with x the displacement of the parent, and x + S2 d is the body's
     cdef const vt_body* b = &step.m.body[i]
     cdef const Solve* s = &step.solve[i]
     cdef Vec3 w = s.z2, v = zero3(), t
     cdef Columns g
     cdef vt_columns u
-    cdef double own[SIDES]
+    cdef vt_real own[SIDES]
     cdef int c, k
     if joint_multi(b):
         lt_sides_outwards_multi(step, i, side, width, d)
@@ -186,7 +186,7 @@ cdef inline void lt_sides_outwards(const LinearTimeStep* step, int i, SideBody* 
     if b.kind == PRISMATIC:
         w, v = zero3(), s.z2
     elif b.kind == HELICAL:
-        v = scale(b.pitch, s.z2)
+        v = scale(vt_set1(b.pitch), s.z2)
     for c in range(side_groups()):
         g = no_columns()
         u = vt_nothing()
@@ -202,7 +202,7 @@ cdef inline void lt_sides_outwards(const LinearTimeStep* step, int i, SideBody* 
         d[k * width + b.iv] = own[k]
 
 
-cdef inline Columns carry_sides(const double* x, Vec3 t) noexcept nogil:
+cdef inline Columns carry_sides(const vt_real* x, Vec3 t) noexcept nogil:
     # displacements at a point t further
     cdef Columns g = take_sides(x)
     g.fx = g.fx + (g.ny * t.z - g.nz * t.y)
@@ -212,7 +212,7 @@ cdef inline Columns carry_sides(const double* x, Vec3 t) noexcept nogil:
 
 
 cdef inline void lt_sides_outwards_multi(const LinearTimeStep* step, int i, SideBody* side, int width,
-                                   double* d) noexcept nogil:
+                                   vt_real* d) noexcept nogil:
     # of several coordinates, in the axes of the body at node 2
     cdef const vt_body* b = &step.m.body[i]
     cdef const MultiGains* m = &step.multi[b.multi]
@@ -223,7 +223,7 @@ cdef inline void lt_sides_outwards_multi(const LinearTimeStep* step, int i, Side
     cdef vt_columns a[6]
     cdef vt_columns u[6]
     cdef vt_columns e
-    cdef double own[48]
+    cdef vt_real own[48]
     cdef int c, j, k
     change_maps(b, step.increment, &turn, &shift)
     for c in range(side_groups()):
@@ -250,134 +250,3 @@ cdef inline void lt_sides_outwards_multi(const LinearTimeStep* step, int i, Side
     for k in range(6):
         for j in range(b.nv):
             d[k * width + b.iv + j] = own[j * SIDES + k]
-
-
-# ---- the mass matrix -----------------------------------------------------------------------------------
-
-
-cdef struct ThreeSides:
-    vt_columns x
-    vt_columns y
-    vt_columns z
-
-
-cdef inline ThreeSides upper_sides(Columns a) noexcept nogil:
-    cdef ThreeSides r
-    r.x, r.y, r.z = a.nx, a.ny, a.nz
-    return r
-
-
-cdef inline ThreeSides lower_sides(Columns a) noexcept nogil:
-    cdef ThreeSides r
-    r.x, r.y, r.z = a.fx, a.fy, a.fz
-    return r
-
-
-cdef inline Columns joined_sides(ThreeSides n, ThreeSides f) noexcept nogil:
-    cdef Columns g
-    g.nx, g.ny, g.nz, g.fx, g.fy, g.fz = n.x, n.y, n.z, f.x, f.y, f.z
-    return g
-
-
-cdef inline ThreeSides times_sides(Mat3 A, ThreeSides a) noexcept nogil:
-    cdef ThreeSides r
-    r.x = A.x.x * a.x + A.y.x * a.y + A.z.x * a.z
-    r.y = A.x.y * a.x + A.y.y * a.y + A.z.y * a.z
-    r.z = A.x.z * a.x + A.y.z * a.y + A.z.z * a.z
-    return r
-
-
-cdef inline ThreeSides minus_sides(ThreeSides a, ThreeSides b) noexcept nogil:
-    a.x = a.x - b.x
-    a.y = a.y - b.y
-    a.z = a.z - b.z
-    return a
-
-
-cdef void aba_answer_wrenches(const vt_model* m, const AbaBody* aba, int body, const int* path, int count,
-                              SideBody* side) noexcept nogil:
-    # leaves in `side` the rates S M^-1 S^T W, rotation and origin, of the bodies of a path in order, parents first, for
-    # the unit wrenches W about the origin of a body on it; aba has the inertias at the same q
-    cdef int i, k
-    for k in range(count):
-        side[path[k]].loaded = False
-    memset(side[body].x, 0, sizeof(side[body].x))
-    for k in range(6):
-        side[body].x[k * (SIDES + 1)] = -1.0
-    i = body
-    while i >= 0:
-        side[i].loaded = True
-        aba_sides_inwards(&m.body[i], &aba[i], &side[i], &side[m.body[i].parent] if m.body[i].parent >= 0 else NULL)
-        i = m.body[i].parent
-    for k in range(count):
-        i = path[k]
-        aba_sides_outwards(&m.body[i], &aba[i], &side[i], &side[m.body[i].parent] if m.body[i].parent >= 0 else NULL)
-
-
-cdef inline void aba_sides_inwards(const vt_body* b, const AbaBody* s, SideBody* side, SideBody* up) noexcept nogil:
-    # u = -D^-1 S^T b, and the parent gets b + U u; of several coordinates u keeps b
-    cdef Columns g
-    cdef vt_columns u
-    cdef Mat3 J
-    cdef Vec3 w, v, t = s.t
-    cdef int c
-    if joint_multi(b):
-        memcpy(side.u, side.x, sizeof(side.x))
-    if up == NULL and joint_multi(b):
-        return
-    for c in range(side_groups()):
-        g = take_sides(side.x + c * VT_COLUMNS)
-        if not joint_multi(b):
-            joint_column(b, s.R, 0, &w, &v)
-            u = -s.Dinv * pair_sides(w, v, g)
-            vt_give(u, side.u + c * VT_COLUMNS)
-            g = extend_sides(s.Un, s.Uf, u, g)
-        elif joint_floats(b):
-            g = no_columns()
-        else:
-            # n = 0, f - H^T J^-1 n
-            J = full(sym_inverse(s.I.J))
-            g = joined_sides(upper_sides(no_columns()), minus_sides(
-                lower_sides(g), times_sides(transpose(s.I.H), times_sides(J, upper_sides(g)))))
-        if up == NULL:
-            continue
-        g.nx = g.nx + (t.y * g.fz - t.z * g.fy)
-        g.ny = g.ny + (t.z * g.fx - t.x * g.fz)
-        g.nz = g.nz + (t.x * g.fy - t.y * g.fx)
-        give_sides(g, up.x + c * VT_COLUMNS)
-
-
-cdef inline void aba_sides_outwards(const vt_body* b, const AbaBody* s, SideBody* side, const SideBody* up) noexcept nogil:
-    # u - D^-1 U^T x, with x the rates of the parent, and x + S u are the body's; see `joint_accelerate`
-    cdef Columns g, given
-    cdef ThreeSides n, f
-    cdef vt_columns u
-    cdef Mat3 J, M
-    cdef Vec3 w, v
-    cdef int c
-    if joint_floats(b):
-        M = full(sym_inverse(s.I.M))
-        J = full(sym_inverse(subsym(s.I.J, congruence(s.I.H, sym_inverse(s.I.M)))))
-    elif joint_multi(b):
-        J = full(sym_inverse(s.I.J))
-    else:
-        joint_column(b, s.R, 0, &w, &v)
-    for c in range(side_groups()):
-        g = carry_sides(up.x + c * VT_COLUMNS, s.t) if up != NULL else no_columns()
-        if not joint_multi(b):
-            u = vt_take(side.u + c * VT_COLUMNS) if side.loaded else vt_nothing()
-            u = u - s.Dinv * pair_sides(s.Un, s.Uf, g)
-            give_sides(extend_sides(w, v, u, g), side.x + c * VT_COLUMNS)
-            continue
-        given = take_sides(side.u + c * VT_COLUMNS) if side.loaded else no_columns()
-        n, f = upper_sides(given), lower_sides(given)
-        if not joint_floats(b):
-            # J w = -n - H a
-            f = lower_sides(g)
-            n = minus_sides(minus_sides(upper_sides(no_columns()), n), times_sides(s.I.H, f))
-            give_sides(joined_sides(times_sides(J, n), f), side.x + c * VT_COLUMNS)
-            continue
-        # (J - H M^-1 H^T) w = H M^-1 f - n,  M d = -f - H^T w
-        n = times_sides(J, minus_sides(times_sides(s.I.H, times_sides(M, f)), n))
-        f = times_sides(M, minus_sides(minus_sides(upper_sides(no_columns()), f), times_sides(transpose(s.I.H), n)))
-        give_sides(joined_sides(n, f), side.x + c * VT_COLUMNS)

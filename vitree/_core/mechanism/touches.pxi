@@ -1,0 +1,71 @@
+# Contacts in any number of lanes: what they are at a configuration, points and spheres on planes, and slip in a step.
+
+cdef struct Touch:      # a contact at a configuration; world axes
+    vt_real gap         # [m or rad]
+    Vec3 n              # unit, from b to a
+    Vec3 t1             # unit, across n
+    Vec3 t2
+    Vec3 a              # the material points in contact
+    Vec3 b
+    Vec3 arm_a          # from the bodies' origins to these points
+    Vec3 arm_b
+
+
+cdef inline void across(Touch* x) noexcept nogil:
+    # t1 and t2
+    x.t1 = tangent_to(x.n)
+    x.t2 = cross(x.n, x.t1)
+
+
+cdef inline void touch_plane(const vt_contact* e, const Pose* pose, Touch* x) noexcept nogil:
+    # a point or a sphere of body a on a plane of the world
+    cdef Vec3 centre = placed(pose, e.body_a, e.point_a)
+    x.n = constant3(e.normal)
+    x.gap = dot(x.n, centre) - e.offset - e.radius_a
+    x.a = axpy(vt_set1(-e.radius_a), x.n, centre)
+    x.b = axpy(-x.gap, x.n, x.a)
+    x.arm_a, x.arm_b = sub(x.a, origin_of(pose, e.body_a)), sub(x.b, origin_of(pose, e.body_b))
+
+
+cdef inline bint all_zero3(Vec3 a) noexcept nogil:
+    return all_zero(a.x) and all_zero(a.y) and all_zero(a.z)
+
+
+cdef inline Vec3 turn_between(const Mat3* A, const Mat3* B) noexcept nogil:
+    # the rotation vector that takes axes A to axes B, less than half a turn
+    cdef Mat3 D = mul3(B[0], transpose(A[0]))
+    cdef Vec3 s = vec3(0.5 * (D.y.z - D.z.y), 0.5 * (D.z.x - D.x.z), 0.5 * (D.x.y - D.y.x))
+    cdef vt_real sine = vt_sqrt(dot(s, s)), cosine = 0.5 * (D.x.x + D.y.y + D.z.z - 1.0)
+    cdef vt_mask small = vt_lt(sine, vt_set1(1e-8))
+    if vt_all(small):
+        return s
+    return scale(vt_select(small, vt_set1(1.0), vt_atan2(sine, cosine) / sine), s)
+
+
+cdef inline vt_real rolling_lever(const vt_contact* e, double radius, vt_real more) noexcept nogil:
+    # [m] from the centre of a rolling ball to that point; zero for a point, and for small balls of a patch
+    if radius > 0.0 and e.patch < 0:
+        return radius + more
+    return vt_set1(0.0)
+
+
+cdef Vec3 slid_end(const Pose* before, const Pose* after, int body, Vec3 at, Vec3 lever) noexcept nogil:
+    # displacement of the material point of a body at a point; for a rolling ball, that of its centre and rotation x
+    # (lever from the centre)
+    cdef Mat3 R1, R2
+    cdef Vec3 arm, moved
+    if body < 0:
+        return zero3()
+    R1, R2 = before[body].R, after[body].R
+    arm = sub(sub(at, lever), before[body].o)
+    moved = sub(sub(add(after[body].o, mul(R2, tmul(R1, arm))), before[body].o), arm)
+    if all_zero3(lever):
+        return moved
+    return add(moved, cross(turn_between(&R1, &R2), lever))
+
+
+cdef Vec3 slid(const vt_contact* e, const Touch* x, const Pose* before, const Pose* after) noexcept nogil:
+    # displacement of a relative to b in a step
+    cdef vt_real more = halfway(e, x)
+    return sub(slid_end(before, after, e.body_a, axpy(-more, x.n, x.a), scale(-rolling_lever(e, e.radius_a, more), x.n)),
+               slid_end(before, after, e.body_b, axpy(more, x.n, x.b), scale(rolling_lever(e, e.radius_b, more), x.n)))
