@@ -243,6 +243,7 @@ class HeldSimulations(Held):
         full = found.model.full
         touches = isinstance(full, Model) and full.has_contact
         self.by_momentum = found.kind.uses_momentum or touches
+        self._own = threading.local()
         self.held: dict[int, Simulation] = {}
         self.q, self.v = np.zeros((n, found.model.nq)), np.zeros((n, found.model.nv))
         for k in range(n):
@@ -347,15 +348,26 @@ class HeldSimulations(Held):
         ones = [self.held[k] for k in part.tolist()]
         # steppers of reduced models have the coordinates of the full ones
         steppers = tuple(one._plain if one._reduced is None else None for one in ones)
-        status = core.advance_together(
-            steppers, part, steps, torque, inputs, self.found.kind.uses_momentum, self.q, self.v
-        )
+        rows = part, steps, torque, inputs, self.found.kind.uses_momentum, self.q, self.v
+        lanes = self._lanes(steppers)
+        if lanes is None:
+            status = core.advance_together(steppers, *rows)
+        else:
+            status = core.advance_in_lanes(lanes, steppers, *rows)
         for k in part[(status == 0) & np.isnan(self.v[part, :1]).any(axis=1)].tolist():
             self._look(k)
         for at in np.flatnonzero(status > 0).tolist():
             k = int(part[at])
             self.failed[k], self.alive[k] = self.held[k]._stopped_by(int(status[at])), False
         return part[status < 0]
+
+    def _lanes(self, steppers: tuple[_core.Stepper | None, ...]) -> object | None:
+        """Return the lanes of this thread, in which instances in contact go on together; None where there are none."""
+        own: dict[str, object | None] = vars(self._own)
+        if "lanes" not in own:
+            first = next((one for one in steppers if one is not None), None)
+            own["lanes"] = core.contact_lanes(first, wide())
+        return own["lanes"]
 
     def reset(self, which: Iterable[int], q: np.ndarray, v: np.ndarray) -> None:
         """Begin some instances anew, from rows of q and v."""

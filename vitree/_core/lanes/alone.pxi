@@ -8,7 +8,6 @@ cdef inline void scale_by_motion(ModelStepper self, Pass* p) noexcept nogil: pas
 cdef inline void ask_at_start(ModelStepper self) noexcept nogil: pass
 cdef inline bint ask_in_middle(ModelStepper self) noexcept nogil: return True
 cdef inline int ask_within(ModelStepper self, double t, double share, const vt_real* q, const vt_real* v) noexcept nogil: return OK
-cdef inline vt_real impulse_residual(ModelStepper self, vt_real e) noexcept nogil: return e
 cdef inline vt_real held_residual(ModelStepper self, vt_real e) noexcept nogil: return e
 cdef inline double held_error(ModelStepper self, const Pass* p, double closed) noexcept nogil: return p.error
 cdef inline double variational_closed(ModelStepper self) noexcept nogil: return 0.0
@@ -36,6 +35,16 @@ cdef inline int linear_time_dense_operator(ModelStepper self, const LinearTimeSt
 cdef inline void sweep_tree(ModelStepper self) noexcept nogil: pass
 cdef inline void project_on_tree(ModelStepper self) noexcept nogil: pass
 cdef inline void midpoint_answer_at_rest(ModelStepper self, const vt_real* r, vt_real* d) noexcept nogil: pass
+
+
+cdef inline vt_real halfway(const vt_contact* e, const Touch* x) noexcept nogil: return vt_set1(0.0)
+cdef inline double held_least(const ContactProblem* x) noexcept nogil: return 0.0
+cdef inline bint cone_by_trees(ContactProblem* x) noexcept nogil: return False
+cdef inline vt_real cone_unscaled(ContactProblem* x) noexcept nogil: return vt_set1(0.0)
+cdef inline void wide_law(const ContactProblem* x, int i, const vt_real* lam, const vt_real* w, vt_real* F, vt_real* S, vt_real* L) noexcept nogil: pass
+cdef inline vt_real wide_proximal(const ContactProblem* x, int i, int j) noexcept nogil: return vt_set1(0.0)
+cdef inline void held_block(const ContactProblem* x, int i, vt_real* D, bint* found) noexcept nogil: none_of(found)
+cdef inline void wide_block(const ContactProblem* x, int i, vt_real* D, bint* found) noexcept nogil: none_of(found)
 
 
 cdef inline int linearise_by(ModelStepper self, const vt_model* m, double left) noexcept nogil:
@@ -110,3 +119,10 @@ cdef int direction(ModelStepper self) noexcept nogil:
     for i in range(VT_WIDTH):
         x.now[i].signs_ok = self.lane.operator.pivot_signs[i] >= x.now[i].required_signs
     return OK
+
+
+cdef vt_real impulse_residual(ModelStepper self, vt_real e) noexcept nogil:
+    # r - the impulse of the momentum at the start of the step
+    cdef vt_mask finite = vt_lt(vt_abs(e), vt_set1(INFINITY))
+    vt_add_row(self.nv, vt_set1(-1.0), self.lane.newton.impulse, self.lane.newton.r)
+    return vt_select(finite, largest(self.lane.newton.r, self.nv), e)

@@ -136,6 +136,7 @@ cdef class ModelStepper:
     cdef LinearTimeLane linear
     cdef MidpointLane mid
     cdef object owner
+    cdef TouchLanes* contact            # of steps in contact, or NULL
     cdef void* aside[OPERATOR_PARTS]
     cdef readonly int width
     cdef readonly int count             # instances; the lanes beyond repeat the last one
@@ -163,6 +164,19 @@ cdef class ModelStepper:
         self.shared.zeros = memory.given_reals(m.nv)
         servos_make(&self.lane.servos, memory, self.shared.ndrive, m.nv)
         make_steps(self, plan)
+
+    def __dealloc__(self):
+        if self.contact != NULL:
+            touch_lanes_free(self.contact)
+
+    def contact_steps(self):
+        """Make memory for steps in contact; the addresses of the block and of its step, and the layout of what they take."""
+        if self.method != &TABLES[METHOD_LINEAR_TIME]:
+            raise ValueError("steps in contact are those of linear-time")
+        if self.contact == NULL:
+            self.contact = <TouchLanes*>self.memory.given(sizeof(TouchLanes))
+            touch_lanes_make(self.contact, self.memory, self.shared.m)
+        return <size_t><void*>self, <size_t><StepTogether>step_together, home_layout()
 
     def start(self, const double[:, ::1] q, const double[:, ::1] x, Py_ssize_t first):
         """Load states from the rows of q (n, nq) and of p or v (n, nv) from ``first`` on, one per lane."""

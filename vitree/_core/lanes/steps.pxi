@@ -3,12 +3,22 @@
 # (a step to be halved, another branch, a state that diverges) is left to a stepper of one instance.
 
 include "../engine/status.pxi"
+include "../math/lu.pxi"
+include "../math/port_rows.pxi"
+include "../math/rows.pxi"
+include "../math/cones.pxi"
 include "../engine/memory.pxi"
 include "../engine/parts.pxi"
 include "../loops/parts.pxi"
 include "../engine/state.pxi"
+include "../methods/many_sides.pxi"
+include "../mechanism/touches.pxi"
+include "../contact/tolerances.pxi"
+include "../contact/touch_rows.pxi"
+include "home.pxi"
 
 cdef class ModelStepper
+
 
 include "plan.pxi"
 include "../engine/method.pxi"
@@ -18,4 +28,5 @@ include "../engine/linear_time.pxi"
 include "../engine/midpoint.pxi"
 include "../explicit/runge_kutta.pxi"
 include "alone.pxi"
+include "contact.pxi"
 include "block.pxi"

@@ -1,0 +1,159 @@
+"""Steps in contact of several instances in lanes: the bits, and all that steppers keep, of steps by their own."""
+
+import numpy as np
+import pytest
+
+import vitree as vt
+from vitree._core import scalar, wide
+
+core = scalar()
+
+pytestmark = pytest.mark.skipif(wide().VT_LANES < 2, reason="one lane")
+
+
+def walker(shape="spheres", legs=4, drives=True, friction=0.7, **ground):
+    """A trunk on legs of two joints, each with a sphere, or a foot of four points."""
+    tree = vt.Tree("walker")
+    trunk = tree.world.add(vt.free("base"), vt.body("trunk", 6.0, (0.05, 0.1, 0.12)))
+    for k, (x, y) in enumerate([(1, 1), (1, -1), (-1, 1), (-1, -1)][:legs]):
+        hip = trunk.add(vt.tx(0.2 * x), vt.ty(0.12 * y), vt.ry(f"hip {k}", armature=0.01), vt.tz(-0.1),
+                        vt.body(f"thigh {k}", 1.0, (4e-3, 4e-3, 1e-3)))  # fmt: skip
+        knee = hip.add(vt.tz(-0.1), vt.rx(f"knee {k}", armature=0.01), vt.tz(-0.1),
+                       vt.body(f"shank {k}", 0.4, (1e-3, 1e-3, 1e-4)))  # fmt: skip
+        knee.add(vt.tz(-0.1), vt.frame(f"foot {k}"))
+        if shape == "points":
+            corners = [(0.06, 0.03, 0), (0.06, -0.03, 0), (-0.06, 0.03, 0), (-0.06, -0.03, 0)]
+            tree.contact(vt.Contact(f"foot {k}", points=corners))
+        else:
+            tree.contact(vt.Contact(f"foot {k}", shapes=vt.Sphere(0.03)))
+    tree.contact(vt.Ground(friction=friction, **ground))
+    model = tree.compile()
+    return model.with_drives({"*": (60.0, 2.0)}) if drives else model
+
+
+def instances(model, count, dt, spread, seed=0):
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(count):
+        q = model.neutral()
+        q[7:] += spread * rng.normal(size=model.nq - 7)
+        v = spread * rng.normal(size=model.nv)
+        found.append(vt.Simulation(model, vt.place_on_ground(model, q), v, dt=dt))
+    return found
+
+
+class Pair:
+    """The same instances twice: by their own steppers, and in lanes."""
+
+    def __init__(self, model, count, dt=5e-3, spread=0.03):
+        self.alone, self.held = (instances(model, count, dt, spread) for _ in range(2))
+        self.which = np.arange(count)
+        self.lanes = core.contact_lanes(self.held[0]._plain, wide())
+        self.rows = [[np.array([getattr(one, name) for one in ones]) for name in "qv"]
+                     for ones in (self.alone, self.held)]  # fmt: skip
+
+    def step(self, steps, torque=None, inputs=None):
+        """Advance both, and compare all."""
+        plain, together = (tuple(one._plain for one in ones) for ones in (self.alone, self.held))
+        status = core.advance_together(plain, self.which, steps, torque, inputs, True, *self.rows[0])
+        found = core.advance_in_lanes(self.lanes, together, self.which, steps, torque, inputs, True, *self.rows[1])
+        np.testing.assert_array_equal(status, found)
+        for one, other in zip(*self.rows, strict=True):
+            np.testing.assert_array_equal(one, other)
+        good = self.which[status == 0]
+        for k in good:
+            assert plain[k].history() == together[k].history(), k
+        wanted, told = (core.contacts_together(tuple(ones[k] for k in good)) for ones in (plain, together))
+        np.testing.assert_array_equal(wanted, told)
+        return status
+
+
+@pytest.mark.parametrize("shape, legs", [("spheres", 4), ("spheres", 3), ("points", 2), ("points", 4)])
+def test_walks_have_the_bits_and_the_memory_of_single_instances(shape, legs):
+    """Targets that change, feet that slide, lift and land; most steps are taken in lanes."""
+    model = walker(shape, legs)
+    count = 2 * wide().VT_LANES + 3
+    pair = Pair(model, count)
+    rng = np.random.default_rng(1)
+    for k in range(50):
+        inputs = 0.15 * np.sin(0.4 * k + np.arange(model.nv - 6)) + 0.05 * rng.normal(size=(count, model.nv - 6))
+        assert not pair.step(4, inputs=inputs).any()
+    assert pair.lanes.together > (0.3 if shape == "spheres" else 0.05) * pair.lanes.steps
+
+
+def test_robots_at_rest_are_taken_together_in_all_steps():
+    model = walker()
+    pair = Pair(model, wide().VT_LANES, spread=0.0)
+    for _ in range(30):
+        pair.step(4)
+    before = pair.lanes.together, pair.lanes.steps
+    for _ in range(10):
+        pair.step(4)
+    assert pair.lanes.together - before[0] == pair.lanes.steps - before[1] > 0
+
+
+def test_falls_pushes_and_failures_leave_the_lanes():
+    """Robots without drives collapse; some are pushed between steps, and one gets a torque that no step can take."""
+    model = walker(drives=False)
+    count = 2 * wide().VT_LANES
+    pair = Pair(model, count, spread=0.2)
+    rng = np.random.default_rng(2)
+    for k in range(30):
+        if k % 7 == 3:
+            impulse = rng.normal(size=3)
+            for ones in (pair.alone, pair.held):
+                ones[k % count].push("trunk", impulse)
+        torque = np.zeros((count, model.nv))
+        torque[:, 6:] = rng.normal(size=(count, model.nv - 6))
+        torque[1, 6] = 1e12 if k == 20 else torque[1, 6]
+        pair.step(3, torque=torque)
+
+
+def test_friction_limits_and_normals_do_not_matter():
+    """Slopes, ice and a step that is long for its drives."""
+    for ground in ({"normal": (0.1, -0.2, 1.0)}, {"friction": 0.05}):
+        pair = Pair(walker(**ground), wide().VT_LANES + 1, dt=8e-3)
+        rng = np.random.default_rng(3)
+        for _ in range(25):
+            pair.step(3, inputs=0.2 * rng.normal(size=(wide().VT_LANES + 1, 8)))
+
+
+def test_instances_of_other_models_step_alone():
+    """Of three models that differ in a mass, only those of the lanes' own are taken together."""
+    model, other = walker(), walker().with_parameters(mass={"trunk": 7.0})
+    count = wide().VT_LANES
+    pair = Pair(model, 2 * count, spread=0.0)
+    for ones in (pair.alone, pair.held):
+        for k in range(0, 2 * count, 2):
+            ones[k] = vt.Simulation(other, vt.place_on_ground(other, other.neutral()), dt=5e-3)
+    pair.lanes = core.contact_lanes(pair.held[1]._plain, wide())
+    for _ in range(20):
+        pair.step(4)
+    assert 0 < pair.lanes.together <= pair.lanes.steps / 2
+
+
+@pytest.mark.parametrize("change", [{"restitution": 0.4}, {"stiffness": 1e5}])
+def test_what_has_no_lanes_is_told(change):
+    for model, method in ((walker(**change), "linear-time"), (walker(), "midpoint")):
+        one = vt.Simulation(model, vt.place_on_ground(model, model.neutral()), dt=5e-3, method=method)
+        assert core.contact_lanes(one._plain, wide()) is None
+
+
+def test_rollouts_under_a_policy_are_those_of_single_runs():
+    model = walker()
+    count = 20
+    rng = np.random.default_rng(4)
+
+    def policy(t, q, v):
+        # in operations whose bits do not depend on the number of rows
+        return 0.3 * v[:, 6:] / (1.0 + v[:, 6:] * v[:, 6:]) - 0.1 * q[:, 3:4]
+
+    q0 = np.array([vt.place_on_ground(model, model.integrate(model.neutral(), 0.02 * rng.normal(size=model.nv)))
+                   for _ in range(count)])  # fmt: skip
+    found = vt.rollout(model, q0, duration=0.2, dt=5e-3, control=vt.Control(targets=policy))
+    for k in (0, 7, 19):
+        alone = vt.Simulation(model, q0[k], dt=5e-3)
+        for row in range(1, 41):
+            alone.step(1, vt.Control(targets=policy(None, alone.q[None], alone.v[None])[0]))
+            np.testing.assert_array_equal(found.q[k, row], alone.q)
+            np.testing.assert_array_equal(found.v[k, row], alone.v)

@@ -1,0 +1,984 @@
+# Steps in contact of several instances, a lane each, that go on as the step before: the same points and spheres on planes are
+# in contact, nothing strikes, and the operator and its response to impulses are at hand. Each instance has a stepper of its
+# own, whose kept memory is read, and written where the step was taken. A lane for which anything else holds leaves: its
+# stepper takes the step. The algorithm is that of contact/variational.pxi with one tree, to the bit.
+
+cdef enum:
+    LANE_PASSES = 8         # most corrections of a step in lanes
+
+
+#: [m] convex shapes are farther apart than where they count as near, by more than rounding errors
+cdef double APART = 1e-6
+
+
+cdef struct TouchLanes:
+    const HomePlan* plan
+    Home** home             # (lanes,) those beyond the last one repeat it
+    bint on[MOST_LANES]     # the step of a lane is taken here
+    bint open[MOST_LANES]   # and its equations do not hold yet
+    bint foretold[MOST_LANES]       # see `Touching`
+    bint still[MOST_LANES]
+    bint drifted[MOST_LANES]
+    bint idle[MOST_LANES]
+    bint old[MOST_LANES]            # its operator is that of a previous step
+    int factored[MOST_LANES]        # operators, and solutions by them
+    int solves[MOST_LANES]
+    double goal[MOST_LANES]         # of the contacts
+    double scale[MOST_LANES]
+    double before[MOST_LANES]       # residuals of the pass before
+    double found_before[MOST_LANES]
+    Touch* here             # (contacts,)
+    Touch* there
+    vt_real* target         # (contacts,) see `Touching`
+    vt_real* lam            # (contacts, 3)
+    vt_real* way
+    vt_real* hold
+    vt_real* gap_before
+    bint* active            # (contacts, lanes)
+    bint* far               # (contacts, lanes) at the end of the step
+    int* member             # (count,)
+    int* within             # (contacts,)
+    int* port_of_body       # (nbody,)
+    int* owner              # (ports,) zeros: the tree of each port
+    Pose* pose1             # (nbody,)
+    Pose* pose2
+    bint* stands            # (nbody,)
+    int count
+    int ports
+    int most_ports
+    int first               # zeros: of the one tree, its first port, and where its block of P begins
+    Py_ssize_t block
+    double* stage           # (lanes, n) numbers on their way between the instances and the lanes
+    vt_real moved           # [m] see `Touching`
+    vt_real moved_there
+    vt_real reach
+    int* patch_count        # (patches,)
+    Vec3* patch_centre
+    Vec3* patch_slip
+    vt_real* patch_turn
+    vt_real* rows           # (ports, nv)
+    vt_real* answers        # (ports, nv)
+    vt_real* P              # (ports, ports)
+    vt_real* fresh          # (ports, ports + nv) both of another operator
+    SideBody* side          # (nbody,)
+    vt_real* u              # (ports,)
+    vt_real* T
+    vt_real* change
+    vt_real* impulse        # (nv,)
+    vt_real* residual       # (nv,) where the equations of a lane hold
+    vt_real* w              # (rows,)
+    TouchRow* W1            # (rows,)
+    TouchRow* W2
+    Guess past
+    ContactProblem cones
+    ConeStore store
+
+
+
+cdef int touch_lanes_make(TouchLanes* x, Memory memory, const vt_model* m) except -1:
+    # memory for STEADY_CONTACTS of them, of as many bodies
+    cdef int most = STEADY_CONTACTS, rows = 3 * STEADY_CONTACTS
+    cdef size_t size
+    x.most_ports = 6 * min(most, m.nbody)
+    x.here, x.there = <Touch*>memory.scratch(most * sizeof(Touch)), <Touch*>memory.scratch(most * sizeof(Touch))
+    x.target, x.hold, x.gap_before = memory.scratch_reals(most), memory.scratch_reals(most), memory.scratch_reals(most)
+    x.lam, x.way = memory.scratch_reals(3 * most), memory.scratch_reals(3 * most)
+    x.active, x.far = (<bint*>memory.scratch(most * VT_WIDTH * sizeof(bint)),
+                       <bint*>memory.scratch(most * VT_WIDTH * sizeof(bint)))
+    x.member, x.within = <int*>memory.scratch(most * sizeof(int)), <int*>memory.scratch(most * sizeof(int))
+    x.port_of_body, x.stands = <int*>memory.scratch(m.nbody * sizeof(int)), <bint*>memory.scratch(m.nbody * sizeof(bint))
+    x.owner = <int*>memory.scratch(x.most_ports * sizeof(int))
+    x.pose1, x.pose2 = <Pose*>memory.scratch(m.nbody * sizeof(Pose)), <Pose*>memory.scratch(m.nbody * sizeof(Pose))
+    x.patch_count, x.patch_turn = <int*>memory.scratch(most * sizeof(int)), memory.scratch_reals(most)
+    x.patch_centre, x.patch_slip = <Vec3*>memory.scratch(most * sizeof(Vec3)), <Vec3*>memory.scratch(most * sizeof(Vec3))
+    x.rows, x.answers = memory.scratch_reals(x.most_ports * m.nv), memory.scratch_reals(x.most_ports * m.nv)
+    x.P = memory.scratch_reals(x.most_ports * x.most_ports)
+    x.fresh, x.side = (memory.scratch_reals(x.most_ports * (x.most_ports + m.nv)),
+                       <SideBody*>memory.scratch(m.nbody * sizeof(SideBody)))
+    x.u, x.T, x.change = (memory.scratch_reals(x.most_ports), memory.scratch_reals(x.most_ports),
+                          memory.scratch_reals(x.most_ports))
+    x.impulse, x.residual, x.w = memory.scratch_reals(m.nv), memory.scratch_reals(m.nv), memory.scratch_reals(rows)
+    x.W1, x.W2 = <TouchRow*>memory.scratch(rows * sizeof(TouchRow)), <TouchRow*>memory.scratch(rows * sizeof(TouchRow))
+    guess_make(&x.past, memory, x.most_ports, False)
+    size = max(x.most_ports * max(x.most_ports, m.nv), guess_rows(True) * max(m.nv, x.most_ports), 3 * most,
+               m.nbody * max(sizeof(Node), sizeof(Gains), sizeof(MultiGains)) // sizeof(vt_real), m.nq)
+    x.stage = <double*>memory.scratch(VT_WIDTH * size * sizeof(double))
+    if cones_room(&x.cones, &x.store, most, rows, x.most_ports) != OK:
+        raise MemoryError
+    return 0
+
+
+cdef void touch_lanes_free(TouchLanes* x) noexcept nogil:
+    cones_free(&x.cones)
+    vt_release(x.store.dense)
+    vt_release(x.store.square)
+
+
+# ---- from and to the memory of instances -------------------------------------------------------------------
+
+
+cdef void bring(TouchLanes* x, double** source, int n, vt_real* to) noexcept nogil:
+    # n numbers of each lane
+    cdef int l
+    for l in range(VT_WIDTH):
+        memcpy(x.stage + l * n, source[l], n * sizeof(double))
+    vt_gather(x.stage, n, to, n)
+
+
+cdef void give(TouchLanes* x, const vt_real* a, int n, double** to, const bint* some) noexcept nogil:
+    # n numbers to some lanes
+    cdef int l
+    vt_scatter(a, x.stage, n, n)
+    for l in range(VT_WIDTH):
+        if some[l]:
+            memcpy(to[l], x.stage + l * n, n * sizeof(double))
+
+
+cdef enum:
+    LENT = 16               # arrays of a home
+
+
+cdef int list_arrays(ModelStepper self, TouchLanes* x, vt_real** own, int* size) noexcept nogil:
+    # the arrays of the block, in the order of `list_lent`, and their sizes; returns how many of them every step changes:
+    # the first ones. The state is that of the end where these are given back
+    cdef const HomePlan* plan = x.plan
+    cdef Guess* g = self.lane.guess
+    cdef OperatorPart part[OPERATOR_PARTS]
+    cdef int n = self.nv, bodies = self.shared.m.nbody
+    self.method.operator_parts(self, part)
+    own[0], size[0] = self.lane.state.q, self.nq
+    own[1], size[1] = self.lane.state.x, n
+    own[2], size[2] = g.table, guess_rows(g.rings) * n
+    own[3], size[3] = <vt_real*>self.linear.node1, bodies * <int>(sizeof(Node) // sizeof(vt_real))
+    own[4], size[4] = self.linear.weight1, n
+    own[5], size[5] = x.past.table, guess_rows(False) * plan.ports
+    own[6], size[6] = &x.moved, 1
+    own[7], size[7] = <vt_real*>part[0].at, <int>(part[0].size // sizeof(vt_real))
+    own[8], size[8] = <vt_real*>part[1].at, <int>(part[1].size // sizeof(vt_real))
+    own[9], size[9] = x.P, plan.ports * plan.ports
+    own[10], size[10] = x.answers, plan.ports * n
+    own[11], size[11] = x.lam, 3 * plan.contacts
+    own[12], size[12] = x.way, 3 * plan.contacts
+    own[13], size[13] = x.hold, plan.contacts
+    own[14], size[14] = x.gap_before, plan.contacts
+    own[15], size[15] = self.lane.drive.tau, n
+    return 7
+
+
+cdef enum:
+    OPERATORS = 7           # the first of the arrays of an operator, and of those behind them
+    OPERATORS_END = 11
+
+
+cdef void list_lent(const Home* h, double** at) noexcept nogil:
+    at[0], at[1], at[2], at[3], at[4], at[5], at[6] = h.q, h.x, h.table, h.node, h.weight, h.past_table, h.moved
+    at[7], at[8], at[9], at[10] = h.gains, h.multi, h.P, h.answers
+    at[11], at[12], at[13], at[14], at[15] = h.lam, h.way, h.hold, h.gap_before, <double*>h.tau
+
+
+cdef void come(ModelStepper self, TouchLanes* x) noexcept nogil:
+    # what the step reads
+    cdef double* lent[LENT]
+    cdef double* at[LENT][MOST_LANES]
+    cdef double* u[MOST_LANES]
+    cdef vt_real* own[LENT]
+    cdef int size[LENT]
+    cdef int i, k, l
+    cdef const Home* h
+    list_arrays(self, x, own, size)
+    for l in range(VT_WIDTH):
+        h = x.home[l]
+        list_lent(h, lent)
+        for k in range(LENT):
+            at[k][l] = lent[k]
+        u[l] = <double*>h.u
+        self.lane.guess.seen[l], x.past.seen[l] = h.seen[0], h.past_seen[0]
+        self.lane.operator.pivot_signs[l], self.lane.reuse[l].have = h.pivot_signs[0], True
+        for i in range(x.plan.contacts):
+            x.active[i * VT_WIDTH + l] = h.active[i] != 0
+    for k in range(LENT):
+        bring(x, at[k], size[k], own[k])
+    bring(x, u, self.shared.schedule.nu, self.lane.drive.u)
+    self.linear.started[0] = True
+
+
+cdef void go_home(ModelStepper self, TouchLanes* x) noexcept nogil:
+    # what the steps of lanes leave
+    cdef double* lent[LENT]
+    cdef double* at[LENT][MOST_LANES]
+    cdef vt_real* own[LENT]
+    cdef int size[LENT]
+    cdef bint factored[MOST_LANES]
+    cdef int k, l, always = list_arrays(self, x, own, size)
+    cdef Home* h
+    own[0], own[1], own[6] = self.lane.state.q2, self.lane.state.x2, &x.moved_there
+    for l in range(VT_WIDTH):
+        h = x.home[l]
+        list_lent(h, lent)
+        for k in range(LENT):
+            at[k][l] = lent[k]
+        factored[l] = x.on[l] and not x.old[l]
+        if not x.on[l]:
+            continue
+        memcpy(h.node_before, h.q, self.nq * sizeof(double))
+        h.seen[0], h.past_seen[0] = self.lane.guess.seen[l], x.past.seen[l]
+        h.corrections, h.error = self.lane.now[l].iterations, self.lane.now[l].error
+        h.factored, h.solves = x.factored[l], x.solves[l]
+        if factored[l]:
+            h.pivot_signs[0] = self.lane.operator.pivot_signs[l]
+        h.status = OK
+    for k in range(always):
+        give(x, own[k], size[k], at[k], x.on)
+    for k in range(OPERATORS, OPERATORS_END if any_of(factored) else OPERATORS):
+        give(x, own[k], size[k], at[k], factored)
+
+
+# ---- node 1 ------------------------------------------------------------------------------------------------
+
+
+cdef void stand_at(ModelStepper self, const Node* node, Pose* pose) noexcept nogil:
+    # the bodies of a node
+    cdef int i, up
+    for i in range(self.shared.m.nbody):
+        up = self.shared.m.body[i].parent
+        pose[i].R, pose[i].t = node[i].R, node[i].t
+        if up >= 0:
+            pose[i].o = add(pose[up].o, node[i].t)
+        else:
+            pose[i].o = node[i].t
+
+
+cdef void stay_where(TouchLanes* x, vt_mask that) noexcept nogil:
+    # lanes for which something does not hold leave
+    cdef vt_real one = vt_select(that, vt_set1(1.0), vt_set1(0.0))
+    cdef int l
+    for l in range(VT_WIDTH):
+        if vt_get(one, l) == 0.0:
+            x.on[l] = x.open[l] = False
+
+
+cdef vt_real apart_at_least(const vt_pair* p, const Pose* pose) noexcept nogil:
+    # [m] the distance of the balls about two shapes, the second of which may be a half-space
+    cdef const vt_shape* a = p.shape_a
+    cdef const vt_shape* b = p.shape_b
+    cdef Vec3 d = placed(pose, a.body, a.middle)
+    if b.reach == INFINITY:
+        return dot(constant3(b.face), d) - (b.face[3] + a.reach + p.softness)
+    d = sub(d, placed(pose, b.body, b.middle))
+    return vt_sqrt(dot(d, d)) - (a.reach + b.reach + p.softness)
+
+
+cdef void judge_far(ModelStepper self, TouchLanes* x, const Pose* pose, vt_real moved) noexcept nogil:
+    # which contacts are far away, by what points within the balls moved in a step. All but those of points and spheres with
+    # planes have to be
+    cdef const HomePlan* plan = x.plan
+    cdef const TouchSpan* on
+    cdef const vt_contact* e
+    cdef Vec3 d
+    cdef vt_real away = 2.0 * FORESEEN * moved + AWAY, more, gap
+    cdef int k, c, l
+    for k in range(plan.pairs):
+        stay_where(x, vt_lt(away + APART, apart_at_least(&plan.pair[k], pose)))
+    for k in range(plan.spans):
+        on = &plan.span[k]
+        if on.pair >= 0:
+            continue
+        e = &plan.touch[on.first]
+        gap = more = vt_set1(0.0)
+        if plan.culls and on.ball >= 0:
+            d, more = placed(pose, plan.ball[on.ball].body, plan.ball[on.ball].center), away + on.radius
+            if on.other >= 0:
+                d = sub(d, placed(pose, plan.ball[on.other].body, plan.ball[on.other].center))
+                gap, more = dot(d, d), more * more
+            else:
+                gap = dot(constant3(e.normal), d) - e.offset
+        if e.kind != ON_PLANE:
+            stay_where(x, vt_lt(more, gap))
+        for c in range(on.first, on.end):
+            for l in range(VT_WIDTH):
+                x.far[c * VT_WIDTH + l] = vt_get(gap, l) > vt_get(more, l)
+
+
+cdef bint touch_node(ModelStepper self, TouchLanes* x) noexcept nogil:
+    # contacts at node 1, and those in the solve, which are equal in the lanes that remain; whether there are any
+    cdef const HomePlan* plan = x.plan
+    cdef const vt_contact* e
+    cdef Touch* at
+    cdef vt_real change, least = vt_set1(INFINITY), most = vt_set1(0.0)
+    cdef bint inside[MOST_LANES]
+    cdef double gap, before, away
+    cdef int c, l, k, ahead = -1
+    cdef Vec3 reach
+    stand_at(self, self.linear.node1, x.pose1)
+    x.reach = vt_set1(1.0)
+    for k in range(self.shared.m.nbody):
+        x.reach = vt_max(x.reach, dot(x.pose1[k].o, x.pose1[k].o))
+    x.reach = vt_sqrt(x.reach)
+    judge_far(self, x, x.pose1, x.moved)
+    for l in range(VT_WIDTH):
+        if x.on[l] and ahead < 0:
+            ahead = l
+    x.count = 0
+    for c in range(plan.contacts):
+        e, at = &plan.touch[c], &x.here[c]
+        x.within[c] = OUTSIDE
+        if e.kind != ON_PLANE:
+            continue
+        touch_plane(e, x.pose1, at)
+        across(at)
+        for l in range(VT_WIDTH):
+            gap, before = vt_get(at.gap, l), vt_get(x.gap_before[c], l)
+            away = 2.0 * FORESEEN * vt_get(x.moved, l) + AWAY
+            inside[l] = x.active[c * VT_WIDTH + l]
+            if x.far[c * VT_WIDTH + l] and not inside[l]:
+                vt_put(&at.gap, l, INFINITY)
+                gap = INFINITY
+            vt_put(&x.target[c], l, vt_get(x.hold[c], l) if inside[l] else min(0.0, gap))
+            if not inside[l]:
+                # it rests, or closes soon
+                inside[l] = gap <= RESTING_GAP and before <= RESTING_GAP
+                if not inside[l] and plan.culls and e.patch < 0 and not (gap > away and ball_of(plan, c) >= 0):
+                    inside[l] = gap - before < 0.0 and gap + FORESEEN * (gap - before) < 0.0
+            if x.on[l] and inside[l] != inside[ahead]:
+                x.on[l] = x.open[l] = False
+            if not inside[l] and plan.culls and e.patch < 0 and not (gap > away and ball_of(plan, c) >= 0):
+                vt_put(&least, l, min(vt_get(least, l), gap))
+                vt_put(&most, l, max(vt_get(most, l), fabs(gap - before)))
+        x.within[c] = INSIDE if inside[ahead] else OUTSIDE
+        if inside[ahead]:
+            x.member[x.count] = c
+            x.count += 1
+    # others may close within the first correction
+    stay_where(x, vt_le(FORESEEN * most, least))
+    return x.count > 0 and any_of(x.on)
+
+
+cdef inline int ball_of(const HomePlan* plan, int c) noexcept nogil:
+    cdef int k
+    for k in range(plan.spans):
+        if plan.span[k].pair < 0 and plan.span[k].first <= c < plan.span[k].end:
+            return plan.span[k].ball
+    return -1
+
+
+cdef inline bint patched(const TouchLanes* x, const vt_contact* e) noexcept nogil:
+    return e.patch >= 0 and x.patch_count[e.patch] > 1
+
+
+cdef inline Vec3 point_of(const TouchLanes* x, int c) noexcept nogil:
+    # the material point of the body, in its axes
+    return tmul(x.pose1[x.plan.touch[c].body_a].R, x.here[c].arm_a)
+
+
+cdef bint gather_members(ModelStepper self, TouchLanes* x) noexcept nogil:
+    # cones, guesses, ports and rows at node 1; whether the ports are those at hand
+    cdef const HomePlan* plan = x.plan
+    cdef const vt_contact* e
+    cdef const Touch* at
+    cdef ContactProblem* y = &x.cones
+    cdef TouchTree on
+    cdef Vec3 lam, way
+    cdef vt_mask slid_before
+    cdef vt_real zero = vt_set1(0.0), mu
+    cdef int k, c, i, n = 0, p
+    for i in range(self.shared.m.nbody):
+        x.port_of_body[i] = -1
+    for k in range(x.count):
+        x.port_of_body[plan.touch[x.member[k]].body_a] = 0
+    on.body, on.body_end, on.v, on.v_end = 0, self.shared.m.nbody, 0, self.nv
+    x.ports = 0
+    for i in range(self.shared.m.nbody):
+        if x.port_of_body[i] < 0:
+            continue
+        if x.ports + 6 > plan.ports or plan.owner[x.ports] != i:
+            return False
+        x.port_of_body[i] = x.ports
+        body_ports(self.shared.m, x.pose1, i, &on, x.rows + x.ports * self.nv)
+        x.ports += 6
+    if x.ports != plan.ports:
+        return False
+    memset(x.patch_count, 0, STEADY_CONTACTS * sizeof(int))
+    for k in range(x.count):
+        c = x.member[k]
+        e, at = &plan.touch[c], &x.here[c]
+        if e.patch >= 0:
+            p = e.patch
+            x.patch_centre[p] = add(x.patch_centre[p], point_of(x, c)) if x.patch_count[p] else add(zero3(), point_of(x, c))
+            x.patch_count[p] += 1
+        y.dim[k], y.row[k], y.law[k] = e.dim, n, CONE
+        y.give[k] = zero
+        mu = vt_set1(1.0 * (1.0 - 0.0) * e.friction)
+        for i in range(LEADS):
+            y.lead[LEADS * k + i] = zero
+        lam = load3(x.lam + 3 * c)
+        y.lam[n] = dot(lam, at.n)
+        if e.dim >= 3:
+            y.lam[n + 1], y.lam[n + 2] = dot(lam, at.t1), dot(lam, at.t2)
+            way = load3(x.way + 3 * c)
+            slid_before = vt_lt(zero, vt_abs(way.x) + vt_abs(way.y) + vt_abs(way.z))
+            mu = vt_select(slid_before, mu * 0.5, mu)
+            y.lead[LEADS * k] = vt_select(slid_before, -mu * dot(way, at.t1), zero)
+            y.lead[LEADS * k + 1] = vt_select(slid_before, -mu * dot(way, at.t2), zero)
+        y.mu[k] = mu
+        n += e.dim
+    for p in range(plan.patches):
+        if x.patch_count[p] > 1:
+            x.patch_centre[p] = scale(vt_set1(1.0 / x.patch_count[p]), x.patch_centre[p])
+    y.count, y.n, y.planned = x.count, n, False
+    y.price, y.budget = max(1.0, n / DENSE_ROWS), vt_set1(STEP_BUDGET)
+    write_lane_rows(self, x, x.here, x.pose1, x.W1, False)
+    return True
+
+
+cdef void write_lane_rows(ModelStepper self, TouchLanes* x, const Touch* list, const Pose* pose, TouchRow* W, bint end) noexcept nogil:
+    # see `write_rows`
+    cdef const vt_contact* e
+    cdef const Touch* at
+    cdef const Touch* before
+    cdef TouchRow* to
+    cdef PatchFrame patch
+    cdef Vec3 arm, t
+    cdef int k, c, j
+    patch.patch = -1
+    for k in range(x.count):
+        c = x.member[k]
+        e, at, before, to = &x.plan.touch[c], &list[c], &x.here[c], W + x.cones.row[k]
+        to.a, to.b, to.size = x.port_of_body[e.body_a], -1, 6
+        put_wrench(to.on_a, at.arm_a, at.n, zero3())
+        if e.dim == 1:
+            continue
+        if patched(x, e):
+            patch_rows(e, before, point_of(x, c), x.patch_centre[e.patch], x.patch_turn[e.patch], x.pose1, pose, end, &patch,
+                       to.a, -1, to + 1)
+            continue
+        arm = axpy(vt_set1(-0.0), before.n, before.arm_a)
+        for j in range(2):
+            t = before.t1
+            if j:
+                t = before.t2
+            to[1 + j].a, to[1 + j].b, to[1 + j].size = to.a, -1, 6
+            if end:
+                slip_row(&x.pose1[e.body_a].R, &pose[e.body_a].R, arm, before.n,
+                         rolling_lever(e, e.radius_a, vt_set1(0.0)), t, to[1 + j].on_a)
+            else:
+                put_wrench(to[1 + j].on_a, arm, t, zero3())
+
+
+# ---- passes ------------------------------------------------------------------------------------------------
+
+
+cdef void stand_touched_bodies(ModelStepper self, TouchLanes* x) noexcept nogil:
+    # R2 = D R1, o2 = o1 + move
+    cdef const Trial* trial = self.linear.trial
+    cdef const Pose* at
+    cdef Pose* to
+    cdef int body, i, up
+    for body in range(self.shared.m.nbody):
+        x.stands[body] = False
+    for body in range(self.shared.m.nbody - 1, -1, -1):
+        i = body if x.port_of_body[body] >= 0 else -1
+        while i >= 0 and not x.stands[i]:
+            at, to, x.stands[i] = &x.pose1[i], &x.pose2[i], True
+            to.R = mat3(turned(&trial[i], at.R.x), turned(&trial[i], at.R.y), turned(&trial[i], at.R.z))
+            to.o = add(at.o, trial[i].move)
+            up = self.shared.m.body[i].parent
+            if up >= 0:
+                to.t = add(at.t, sub(trial[i].move, trial[up].move))
+            else:
+                to.t = to.o
+            i = up
+
+
+cdef void measure_members(ModelStepper self, TouchLanes* x) noexcept nogil:
+    # see `measure_touches`
+    cdef const vt_contact* e
+    cdef const Touch* at
+    cdef Vec3 s
+    cdef double inverse = 1.0 / self.lane.now.h
+    cdef int k, c, o
+    for k in range(x.count):
+        touch_plane(&x.plan.touch[x.member[k]], x.pose2, &x.there[x.member[k]])
+    for k in range(x.count):
+        c = x.member[k]
+        e = &x.plan.touch[c]
+        if patched(x, e):
+            x.patch_slip[e.patch] = patch_moved(&x.pose1[e.body_a], &x.pose2[e.body_a], x.patch_centre[e.patch])
+            x.patch_turn[e.patch] = dot(x.here[c].n, turn_between(&x.pose1[e.body_a].R, &x.pose2[e.body_a].R))
+    for k in range(x.count):
+        c, o = x.member[k], x.cones.row[k]
+        e, at = &x.plan.touch[c], &x.here[c]
+        x.w[o] = (x.there[c].gap - x.target[c]) * inverse
+        if e.dim == 1:
+            continue
+        if patched(x, e):
+            s = patch_slip(&x.pose1[e.body_a], &x.pose2[e.body_a], point_of(x, c), x.patch_centre[e.patch], at.n,
+                           x.patch_turn[e.patch], x.patch_slip[e.patch])
+        else:
+            s = slid(e, at, x.pose1, x.pose2)
+        x.w[o + 1], x.w[o + 2] = dot(at.t1, s) * inverse, dot(at.t2, s) * inverse
+
+
+cdef void couple_members(TouchLanes* x) noexcept nogil:
+    # G = W2^T P W1; lanes whose contacts respond to their own impulses with the opposite sign leave
+    cdef ContactProblem* y = &x.cones
+    cdef PortTrees on
+    cdef int k
+    on.count, on.first, on.size, on.of_port, on.at, on.base, on.whole = 1, &x.first, &x.ports, x.owner, &x.block, 0, x.ports
+    cones_product(y, x.W1, x.W2, x.P, &on, 0, x.ports)
+    cones_diagonal(y)
+    for k in range(x.count):
+        stay_where(x, vt_lt(vt_set1(0.0), y.diagonal[y.row[k]]))
+
+
+cdef void sum_members(TouchLanes* x, const vt_real* lam, vt_real* u) noexcept nogil:
+    # u = W1 lam
+    cdef int k
+    memset(u, 0, x.ports * sizeof(vt_real))
+    for k in range(x.cones.n):
+        add_touch_row(&x.W1[k], lam[k], u)
+
+
+cdef void kick(ModelStepper self, TouchLanes* x) noexcept nogil:
+    # impulse = rows^T u
+    cdef int k
+    memset(x.impulse, 0, self.nv * sizeof(vt_real))
+    for k in range(x.ports):
+        vt_add_row(self.nv, x.u[k], x.rows + k * self.nv, x.impulse)
+
+
+cdef vt_real members_residual(TouchLanes* x) noexcept nogil:
+    # see `touch_residual`
+    cdef ContactProblem* y = &x.cones
+    cdef int k
+    for k in range(y.n):
+        y.b[k] = vt_set1(0.0)
+    cone_velocities(y, y.lam, y.w)
+    for k in range(y.n):
+        y.b[k] = x.w[k] - y.w[k]
+        y.w[k] = x.w[k]
+    for k in range(y.count):
+        y.b[y.row[k]] += y.give[k] * y.lam[y.row[k]]
+        y.w[y.row[k]] += y.give[k] * y.lam[y.row[k]]
+    return cone_judge(y, y.lam, y.w, y.F, False)
+
+
+cdef inline vt_real members_speed(TouchLanes* x) noexcept nogil:
+    cdef vt_real a = largest(x.cones.b, x.cones.n), b = largest(x.w, x.cones.n)
+    cdef int l
+    for l in range(VT_WIDTH):
+        vt_put(&a, l, max(vt_get(a, l), vt_get(b, l)))
+    return a
+
+
+cdef void begin_passes(ModelStepper self, TouchLanes* x) noexcept nogil:
+    # the predicted increment and impulses; trees at rest are held still
+    cdef Newton* newton = &self.lane.newton
+    cdef vt_real size = largest(newton.y, self.nv)
+    cdef vt_mask still = vt_le(size, STILL * x.reach)
+    cdef vt_real one = vt_select(still, vt_set1(1.0), vt_set1(0.0))
+    cdef int k, l
+    for k in range(self.nv):
+        newton.y[k] = vt_select(still, vt_set1(0.0), newton.y[k])
+    guess_scale(&x.past, x.ports, self.lane.now.h)
+    guess_predict(&x.past, x.ports, 0, x.u)
+    kick(self, x)
+    for l in range(VT_WIDTH):
+        x.still[l] = vt_get(one, l) != 0.0
+        x.foretold[l], x.drifted[l], x.idle[l], x.old[l], x.goal[l] = True, False, True, True, 0.0
+        x.before[l] = x.found_before[l] = INFINITY
+        x.factored[l] = x.solves[l] = 0
+        newton.now[l].required_signs, newton.now[l].signs_ok = EVEN, True
+        self.lane.now[l].iterations = 0
+
+
+cdef vt_real stay_in_lanes(ModelStepper self, TouchLanes* x, vt_real e) noexcept nogil:
+    # the current impulses rather than the predicted u, in lanes where they are sufficient; returns the residual
+    cdef Newton* newton = &self.lane.newton
+    cdef const double* gain = self.shared.choices.gain
+    cdef bint stays[MOST_LANES]
+    cdef vt_real one, other
+    cdef vt_mask some
+    cdef int k, l
+    sum_members(x, x.cones.lam, x.T)
+    memset(newton.d, 0, self.nv * sizeof(vt_real))
+    for k in range(x.ports):
+        vt_add_row(self.nv, x.u[k] - x.T[k], x.rows + k * self.nv, newton.d)
+    one = weighted(gain, self.nv, newton.r, largest(newton.r, self.nv))
+    other = weighted(gain, self.nv, newton.d, largest(newton.d, self.nv))
+    for l in range(VT_WIDTH):
+        x.foretold[l] = not x.still[l] and vt_get(one, l) + vt_get(other, l) > newton.now[l].goal
+        stays[l] = not x.foretold[l]
+    if not any_of(stays):
+        return e
+    some = where(stays)
+    for k in range(x.ports):
+        x.u[k] = vt_select(some, x.T[k], x.u[k])
+    for k in range(self.nv):
+        newton.r[k] = vt_select(some, newton.r[k] + newton.d[k], newton.r[k])
+    kick(self, x)
+    one = weighted(gain, self.nv, newton.r, largest(newton.r, self.nv))
+    return vt_select(some, one, e)
+
+
+cdef void note_errors(ModelStepper self, TouchLanes* x, vt_real e) noexcept nogil:
+    cdef int l
+    for l in range(VT_WIDTH):
+        if x.open[l]:
+            self.lane.newton.now[l].error = self.lane.now[l].error = vt_get(e, l)
+
+
+cdef void set_goals(ModelStepper self, TouchLanes* x, vt_real scale) noexcept nogil:
+    # of the momenta
+    cdef Choices* c = &self.shared.choices
+    cdef Pass* p
+    cdef int l
+    cdef vt_real most = largest(x.impulse, self.nv)
+    for l in range(VT_WIDTH):
+        p = &self.lane.newton.now[l]
+        if not x.open[l]:
+            continue
+        p.scale = vt_get(vt_max_nan(scale, most), l)
+        p.goal = max(c.tolerance * p.scale, c.rounding * fabs(self.lane.now.h))
+
+
+cdef void close_lane(ModelStepper self, TouchLanes* x, int l, int k, double turn) noexcept nogil:
+    # the equations of a lane hold after k corrections
+    cdef int j
+    x.open[l] = False
+    if not (self.lane.newton.now[l].signs_ok and turn < LONG_TURN):
+        x.on[l] = False
+        return
+    x.home[l].passes, x.home[l].turn = k, turn
+    for j in range(self.nv):
+        vt_put(&x.residual[j], l, vt_get(self.lane.newton.r[j], l))
+
+
+cdef void solve_in_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
+    # Newton corrections of the increment and, at its velocities, impulses that solve the cones, in the lanes that are open;
+    # see `variational_iterate_touches`
+    cdef Newton* newton = &self.lane.newton
+    cdef Pass* p
+    cdef vt_real e, found, speed, turn, scale = vt_set1(0.0)
+    cdef bint factors[MOST_LANES]
+    cdef int k, l
+    newton.impulse = x.impulse
+    for k in range(LANE_PASSES):
+        e = variational_residual(self)
+        for l in range(VT_WIDTH):
+            if not isfinite(vt_get(e, l)):
+                x.on[l] = x.open[l] = False
+        if k == 0:
+            scale = variational_scale(self)
+        set_goals(self, x, scale)
+        for l in range(VT_WIDTH):
+            vt_put(&scale, l, newton.now[l].scale)
+        stand_touched_bodies(self, x)
+        measure_members(self, x)
+        if k == 0:
+            write_lane_rows(self, x, x.there, x.pose2, x.W2, True)
+            couple_members(x)
+            e = stay_in_lanes(self, x, e)
+        note_errors(self, x, e)
+        found = members_residual(x)
+        speed, turn = members_speed(x), largest_turn(self.shared.m, newton.y)
+        for l in range(VT_WIDTH):
+            factors[l] = False
+            if not x.open[l]:
+                continue
+            p = &newton.now[l]
+            if x.foretold[l]:
+                vt_put(&found, l, INFINITY)
+                continue
+            x.goal[l] = goal_of_contacts(self.shared.choices.tolerance, vt_get(speed, l), vt_get(x.reach, l), self.lane.now.h)
+            if p.error <= p.goal and vt_get(found, l) <= x.goal[l]:
+                close_lane(self, x, l, k, vt_get(turn, l))
+            elif k > 0:
+                factors[l] = ((p.error > p.goal and not worth_another(p.error, x.before[l], p.goal, p.scale, x.old[l]))
+                              or (vt_get(found, l) > x.goal[l] and not worth_another(
+                                  vt_get(found, l), x.found_before[l], x.goal[l], vt_get(speed, l), x.old[l])))
+        if not any_of(x.open):
+            return
+        if k > 0:
+            write_lane_rows(self, x, x.there, x.pose2, x.W2, True)
+            if any_of(factors):
+                factor_in_lanes(self, x, factors)
+            couple_members(x)
+        correct_in_lanes(self, x, k)
+        if not any_of(x.open):
+            return
+    for l in range(VT_WIDTH):
+        if x.open[l]:
+            x.on[l] = x.open[l] = False
+
+
+cdef void factor_in_lanes(ModelStepper self, TouchLanes* x, const bint* factors) noexcept nogil:
+    # another operator of some lanes, and P = -(rows at node 2) (-dr/dy)^-1 (rows at node 1)^T/h
+    cdef LinearTimeStep* step
+    cdef vt_real* P = x.fresh
+    cdef vt_real* answers = x.fresh + x.ports * x.ports
+    cdef const vt_real* moved
+    cdef double scaled = -1.0 / self.lane.now.h
+    cdef int body, other, port, to, k, c, l
+    memcpy(self.lane.newton.factors, factors, VT_WIDTH * sizeof(bint))
+    variational_factor(self)
+    step = linear_time_at(self, self.linear.trial)
+    lt_turn_gains(step, 0, self.shared.m.nbody)
+    for body in range(self.shared.m.nbody):
+        port = x.port_of_body[body]
+        if port < 0:
+            continue
+        lt_answer_wrenches(step, body, 0, self.shared.m.nbody, x.side, self.nv, answers + port * self.nv)
+        for other in range(self.shared.m.nbody):
+            to = x.port_of_body[other]
+            moved = x.side[other].x
+            for k in range(6 if to >= 0 else 0):
+                for c in range(6):
+                    P[(to + k) * x.ports + port + c] = scaled * moved[k * SIDES + c]
+    take_in(factors, x.ports * x.ports, P, x.P)
+    take_in(factors, x.ports * self.nv, answers, x.answers)
+    for l in range(VT_WIDTH):
+        if factors[l]:
+            x.old[l] = False
+            x.factored[l] += 1
+            x.solves[l] += x.ports // 6
+
+
+cdef void correct_in_lanes(ModelStepper self, TouchLanes* x, int pass_) noexcept nogil:
+    # d0 = -(dr/dy)^-1 r,  b = w + J2 d0/h - W2^T P u,  lam that solves the cones,
+    # y += -(dr/dy)^-1 (r - J1^T lam + rows^T u),  u = W1 lam; see `correct_touches`
+    cdef ContactProblem* y = &x.cones
+    cdef Newton* newton = &self.lane.newton
+    cdef Pass* p
+    cdef double inverse = 1.0 / self.lane.now.h, goal, most, left
+    cdef vt_real before, goals = vt_set1(INFINITY), enough = vt_set1(INFINITY), speed, found, e, size, turn
+    cdef vt_mask some
+    cdef bint moves[MOST_LANES]
+    cdef bint ends[MOST_LANES]
+    cdef double reached[MOST_LANES]
+    cdef int k, l, i
+    take_in(x.open, y.n, y.lam, y.given)
+    direction(self)
+    for i in range(self.shared.m.nbody):
+        k = x.port_of_body[i]
+        if k >= 0:
+            store3(x.T + k, self.linear.work[i].w)
+            store3(x.T + k + 3, self.linear.work[i].v)
+    for k in range(x.ports):
+        x.change[k] = inverse * x.T[k] - vt_inner(x.ports, x.P + k * x.ports, x.u)
+    for k in range(y.n):
+        y.b[k] = x.w[k] + along_row(&x.W2[k], x.change)
+    before, speed = cone_map(y, y.lam, y.w, y.F, False), members_speed(x)
+    for l in range(VT_WIDTH):
+        if not x.open[l]:
+            continue
+        p = &newton.now[l]
+        goal = goal_of_contacts(self.shared.choices.tolerance, vt_get(speed, l), vt_get(x.reach, l), self.lane.now.h)
+        most = vt_get(before, l)
+        left = min(TOUCH_SHARE * most, max(0.1 * goal, TOUCH_QUADRATIC * p.error / p.scale * most))
+        vt_put(&goals, l, max(0.02 * goal, left))
+        vt_put(&enough, l, max(0.5 * goal, TOUCH_ENOUGH * most))
+        reached[l] = goal
+    size = cone_descend(y, goals, CONE_PASSES, False)
+    for l in range(VT_WIDTH):
+        if x.open[l] and not vt_get(size, l) <= vt_get(enough, l):
+            x.on[l] = x.open[l] = False
+    sum_members(x, y.lam, x.T)
+    for k in range(x.ports):
+        x.change[k] = x.u[k] - x.T[k]
+    take_in(x.open, x.ports, x.T, x.u)
+    for l in range(VT_WIDTH):
+        moves[l] = x.open[l] and x.foretold[l]
+        ends[l] = False
+    if any_of(moves):
+        some = where(moves)
+        memcpy(newton.spare, newton.r, self.nv * sizeof(vt_real))
+        for k in range(x.ports):
+            vt_add_row(self.nv, x.change[k], x.rows + k * self.nv, newton.spare)
+        for k in range(self.nv):
+            newton.r[k] = vt_select(some, newton.spare[k], newton.r[k])
+        e = weighted(self.shared.choices.gain, self.nv, newton.r, largest(newton.r, self.nv))
+        for l in range(VT_WIDTH):
+            p = &newton.now[l]
+            ends[l] = moves[l] and p.error <= p.goal and vt_get(e, l) <= p.goal
+        if any_of(ends):
+            found = members_residual(x)
+            turn = largest_turn(self.shared.m, newton.y)
+            for l in range(VT_WIDTH):
+                ends[l] = ends[l] and vt_get(found, l) <= reached[l]
+                if ends[l]:
+                    newton.now[l].error = self.lane.now[l].error = vt_get(e, l)
+                    note_correction(self, x, l, pass_, vt_get(before, l))
+                    close_lane(self, x, l, pass_, vt_get(turn, l))
+    # the response of the operator to the ports
+    for k in range(x.ports):
+        vt_add_row(self.nv, x.change[k], x.answers + k * self.nv, newton.d)
+    stop_at_corners(self)
+    correct(self, x.open)
+    kick(self, x)
+    for l in range(VT_WIDTH):
+        if x.open[l]:
+            note_correction(self, x, l, pass_, vt_get(before, l))
+
+
+cdef inline void note_correction(ModelStepper self, TouchLanes* x, int l, int pass_, double before) noexcept nogil:
+    x.drifted[l], x.idle[l] = pass_ == 0 and before <= DRIFTED * x.goal[l], False
+    self.lane.now[l].iterations += 1
+    x.solves[l] += 1
+    x.foretold[l] = False
+    x.before[l], x.found_before[l] = self.lane.newton.now[l].error, before
+
+
+# ---- node 2 ------------------------------------------------------------------------------------------------
+
+
+cdef vt_real farthest_in_lanes(TouchLanes* x) noexcept nogil:
+    # a bound of the displacement of points within the balls: |c2 - c1| + r |R2 - R1|
+    cdef const HomePlan* plan = x.plan
+    cdef const Mat3* A
+    cdef const Mat3* B
+    cdef const TouchBall* ball
+    cdef Vec3 d, a, b, c
+    cdef vt_real most = vt_set1(0.0)
+    cdef int k
+    for k in range(plan.balls if plan.culls else 0):
+        ball = &plan.ball[k]
+        if ball.body < 0:
+            continue
+        A, B = &x.pose1[ball.body].R, &x.pose2[ball.body].R
+        d = sub(placed(x.pose2, ball.body, ball.center), placed(x.pose1, ball.body, ball.center))
+        a, b, c = sub(B.x, A.x), sub(B.y, A.y), sub(B.z, A.z)
+        most = vt_max_nan(most, vt_sqrt(dot(d, d)) + ball.radius * vt_sqrt(dot(a, a) + dot(b, b) + dot(c, c)))
+    return most
+
+
+cdef void end_in_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
+    # node 2, and its contacts; lanes in which others close leave
+    cdef const HomePlan* plan = x.plan
+    cdef vt_real size
+    cdef int c, l
+    memcpy(self.lane.newton.r, x.residual, self.nv * sizeof(vt_real))
+    self.method.finish(self)
+    stand_at(self, self.linear.node2, x.pose2)
+    x.moved_there = farthest_in_lanes(x)
+    judge_far(self, x, x.pose2, x.moved_there)
+    for c in range(plan.contacts):
+        if plan.touch[c].kind != ON_PLANE:
+            continue
+        touch_plane(&plan.touch[c], x.pose2, &x.there[c])
+        if x.within[c] == OUTSIDE:
+            # where it was far away at node 1, and is not at node 2
+            touch_plane(&plan.touch[c], x.pose1, &x.here[c])
+        for l in range(VT_WIDTH):
+            if x.within[c] == OUTSIDE and not (x.far[c * VT_WIDTH + l] and not x.active[c * VT_WIDTH + l]) and (
+                    vt_get(x.there[c].gap, l) < vt_get(x.target[c], l) - CLOSES):
+                x.on[l] = False
+    size = vt_max_nan(largest(self.lane.state.q2, self.nq), largest(self.lane.state.x2, self.nv))
+    stay_where(x, vt_le(size, vt_set1(MOST)))
+
+
+cdef void keep_in_lane(ModelStepper self, TouchLanes* x, int l, Home* h) noexcept nogil:
+    # the impulses and slips of a lane: see `keep_touch`
+    cdef const HomePlan* plan = x.plan
+    cdef ContactProblem* y = &x.cones
+    cdef const vt_contact* e
+    cdef double* told
+    cdef double share = 1.0, size
+    cdef double lam[3]
+    cdef double given[3]
+    cdef double way[3]
+    cdef int c, k, j, o, was[STEADY_CONTACTS]
+    cdef bint jumps = False
+    for c in range(plan.contacts):
+        told = h.told + TOLD * c
+        was[c] = h.active[c]
+        h.pushed_before[c] = told[0] != 0.0 or told[1] != 0.0 or told[2] != 0.0
+        memset(told, 0, TOLD * sizeof(double))
+        memset(h.lam + 3 * c, 0, 3 * sizeof(double))
+        memset(h.way + 3 * c, 0, 3 * sizeof(double))
+        h.active[c] = 0
+        told[6] = INFINITY if x.far[c * VT_WIDTH + l] else vt_get(x.there[c].gap, l) + 0.0
+        h.gap_before[c] = INFINITY if x.far[c * VT_WIDTH + l] else vt_get(x.here[c].gap, l)
+    if x.drifted[l]:
+        share = 1.0 / (1.0 + h.idled[0])
+    h.idled[0] = h.idled[0] + 1.0 if x.idle[l] else 0.0
+    for k in range(x.count):
+        c, o = x.member[k], y.row[k]
+        e, told = &plan.touch[c], h.told + TOLD * c
+        if not (vt_get(y.lam[o], l) > 0.0 and vt_get(y.w[o], l) < vt_get(y.diagonal[o], l) * vt_get(y.lam[o], l)):
+            continue
+        h.active[c], h.hold[c] = PUSHED, vt_get(x.target[c], l)
+        told[6] = vt_get(x.there[c].gap, l) + 0.0
+        world_of(x, k, y.lam + o, l, lam)
+        for j in range(3):
+            told[j] += lam[j]
+        if share < 1.0:
+            world_of(x, k, y.given + o, l, given)
+            for j in range(3):
+                lam[j] = share * lam[j] + (1.0 - share) * given[j]
+        memcpy(h.lam + 3 * c, lam, 3 * sizeof(double))
+        if y.dim[k] == 3:
+            slip_of(x, k, l, way)
+            memcpy(told + 3, way, 3 * sizeof(double))
+            size = sqrt(way[0] * way[0] + way[1] * way[1] + way[2] * way[2])
+            if size > SLIDING:
+                for j in range(3):
+                    h.way[3 * c + j] = 1.0 / size * way[j]
+    for c in range(plan.contacts):
+        jumps = jumps or (h.active[c] and not was[c])
+    h.jumped[0] = jumps
+
+
+cdef inline void world_of(TouchLanes* x, int k, const vt_real* lam, int l, double* to) noexcept nogil:
+    # the impulse of a member in world axes
+    cdef const Touch* at = &x.here[x.member[k]]
+    cdef Vec3 f = scale(lam[0], at.n)
+    if x.cones.dim[k] >= 3:
+        f = axpy(lam[1], at.t1, axpy(lam[2], at.t2, f))
+    to[0], to[1], to[2] = vt_get(f.x, l), vt_get(f.y, l), vt_get(f.z, l)
+
+
+cdef inline void slip_of(TouchLanes* x, int k, int l, double* to) noexcept nogil:
+    cdef const Touch* at = &x.here[x.member[k]]
+    cdef int o = x.cones.row[k]
+    cdef Vec3 s = axpy(x.w[o + 1], at.t1, scale(x.w[o + 2], at.t2))
+    to[0], to[1], to[2] = vt_get(s.x, l), vt_get(s.y, l), vt_get(s.z, l)
+
+
+# ---- a step ------------------------------------------------------------------------------------------------
+
+
+cdef void step_together(ModelStepper self, const HomePlan* plan, Home** home, int count) noexcept nogil:
+    # of as many instances as there are lanes, at most
+    cdef TouchLanes* x = self.contact
+    cdef int l
+    x.plan, x.home = plan, home
+    use(self, 0)
+    self.lane.now.h, self.lane.clock.t = plan.h, plan.t
+    self.lane.now.cause = OK
+    for l in range(VT_WIDTH):
+        x.on[l] = x.open[l] = l < count
+        self.lane.left[l] = not x.on[l]
+        home[l].status = NOT_CONVERGED
+    come(self, x)
+    self.method.prepare(self)
+    if touch_node(self, x) and gather_members(self, x):
+        predict(self)
+        begin_passes(self, x)
+        solve_in_lanes(self, x)
+    else:
+        memset(x.on, 0, VT_WIDTH * sizeof(bint))
+    self.lane.newton.impulse = NULL
+    if not any_of(x.on):
+        return
+    end_in_lanes(self, x)
+    for l in range(VT_WIDTH):
+        self.lane.left[l] = not x.on[l]
+        # `learn` corrects the increment further
+        x.solves[l] += self.lane.now[l].error > 0.03 * self.shared.choices.tolerance * self.lane.newton.now[l].scale
+    learn(self)
+    self.method.pass_on(self)
+    guess_learn(&x.past, x.ports, x.u, NULL, x.T)
+    for l in range(count):
+        if x.on[l]:
+            keep_in_lane(self, x, l, home[l])
+    go_home(self, x)

@@ -1,0 +1,389 @@
+# Steps of many instances in contact, those that are alike in lanes: of each group of instances with the same contacts as many
+# as there are lanes at once, and the others by their own steppers. One lane's side of lanes/contact.pxi.
+
+cdef enum:
+    FEWEST_TOGETHER = 3     # a step of all lanes costs about as much as so many of one, of two lanes as one
+    NEAR_TOGETHER = 64      # instances that are stepped in turn
+
+
+#: The functions below for what is a stepper, without a reference that a thread without the interpreter could not count
+ctypedef unsigned long long (*SteadyKey)(void* stepper) noexcept nogil
+ctypedef void (*Lend)(void* stepper, Home* h) noexcept nogil
+ctypedef void (*TakeHome)(void* stepper, const Home* h) noexcept nogil
+ctypedef int (*StepAlone)(void* stepper) noexcept nogil
+ctypedef int (*TakeDrive)(void* stepper, const double* torque, const double* inputs) noexcept nogil
+ctypedef void (*Release)(void* stepper) noexcept nogil
+ctypedef void (*Tell)(void* stepper, bint by_momentum, double* q, double* v) noexcept nogil
+
+
+def contact_lane_plan(ModelStepper stepper):
+    """The address of the plan of blocks that take steps in contact of such steppers together; 0 if none can.
+
+    They support points and spheres on planes, of one tree, that neither bounce nor yield.
+    """
+    cdef Shared* s = &stepper.shared
+    cdef LanePlan* plan
+    cdef const vt_contact* e
+    cdef const TouchSpan* on
+    cdef int c, k
+    cdef bint plane
+    if (stepper.kind != METHOD_LINEAR_TIME or not 0 < stepper.contact.plain <= STEADY_CONTACTS or s.nload or s.count or s.m.nlocked
+            or stepper.user is not None or stepper.gates or s.schedule.calls_user or s.schedule.adaptive or stepper.led_count
+            or s.choices.stages != 1 or stepper.elastic or stepper.events or stepper.rolls or stepper.contacts.yields
+            or stepper.contact.trees != 1 or stepper.contact.turns
+            or s.choices.solver != AUTO or stepper.method.dense(stepper) or stepper.lane.bodies.predicts
+            or not stepper.method.fits_lanes(stepper)):
+        return 0
+    for c in range(stepper.contact.pairs):
+        if not stepper.contact.pair[c].shape_a.reach < INFINITY or (stepper.contact.pair[c].shape_b.reach == INFINITY
+                                                                    and stepper.contact.pair[c].shape_b.body >= 0):
+            return 0
+    for k in range(stepper.contact.spans):
+        on = &stepper.contact.span[k]
+        for c in range(on.first, on.end if on.pair < 0 else on.first):
+            e = &stepper.touch[c]
+            plane = e.kind == ON_PLANE and e.body_b < 0 and e.body_a >= 0 and e.stiffness == INFINITY and e.dim <= 3
+            # others have to stay far away
+            if not plane and (e.kind == ON_PLANE or on.ball < 0 or on.other < 0):
+                return 0
+    plan = <LanePlan*>stepper.memory.given(sizeof(LanePlan))
+    plan.layout, plan.kind, plan.shared = lane_layout(), stepper.kind, s[0]
+    plan.split = stepper.linear.kernel.split
+    return <size_t>plan
+
+
+def contact_lanes(stepper, module):
+    """Return the lanes that take steps in contact of such steppers, by the blocks of a module; None if none can."""
+    if module.VT_LANES < 2 or not isinstance(stepper, ModelStepper) or contact_lane_plan(stepper) == 0:
+        return None
+    return ContactLanes(stepper, module)
+
+
+cdef class ContactLanes:
+    """A block of lanes, and how to step instances in contact with it; for one thread at a time."""
+
+    cdef object block
+    cdef ModelStepper owner
+    cdef void* at
+    cdef StepTogether call
+    cdef HomePlan plan
+    cdef Home* room             # (most,)
+    cdef unsigned long long* key    # (most,)
+    cdef int* status
+    cdef bint* done
+    cdef bint* held
+    cdef bint* alike            # they have the model of the owner, its contacts and its drives
+    cdef Py_ssize_t most
+    cdef readonly long together     # steps of instances that were taken in lanes, those that were tried, and all
+    cdef readonly long tried
+    cdef readonly long steps
+    cdef int width
+
+    def __init__(self, ModelStepper stepper, module):
+        cdef size_t address = contact_lane_plan(stepper), at, call, layout
+        if address == 0:
+            raise ValueError("steps of this model are not taken in lanes")
+        self.block, self.owner, self.width = module.ModelStepper(address, stepper), stepper, module.VT_LANES
+        at, call, layout = self.block.contact_steps()
+        if layout != home_layout():
+            raise ImportError("the compiled modules of vitree are of different versions: build all of them anew")
+        self.at, self.call = <void*>at, <StepTogether>call
+        self.plan.touch, self.plan.contacts, self.plan.patches = stepper.touch, stepper.contact.plain, stepper.contact.plain_patches
+        self.plan.span, self.plan.spans = stepper.contact.span, stepper.contact.spans
+        self.plan.ball, self.plan.balls = stepper.contact.ball, stepper.contact.ball_count
+        self.plan.culls, self.plan.pair, self.plan.pairs = stepper.contact.balls, stepper.contact.pair, stepper.contact.pairs
+        self.plan.h = stepper.shared.schedule.span
+
+    def __dealloc__(self):
+        PyMem_Free(self.room)
+        PyMem_Free(self.key)
+        PyMem_Free(self.status)
+        PyMem_Free(self.done)
+        PyMem_Free(self.held)
+        PyMem_Free(self.alike)
+
+    cdef int rooms(self, Py_ssize_t count) except -1:
+        if count <= self.most:
+            return 0
+        self.room = <Home*>PyMem_Realloc(self.room, count * sizeof(Home))
+        self.key = <unsigned long long*>PyMem_Realloc(self.key, count * sizeof(unsigned long long))
+        self.status = <int*>PyMem_Realloc(self.status, count * sizeof(int))
+        self.done = <bint*>PyMem_Realloc(self.done, count * sizeof(bint))
+        self.held = <bint*>PyMem_Realloc(self.held, count * sizeof(bint))
+        self.alike = <bint*>PyMem_Realloc(self.alike, count * sizeof(bint))
+        if self.room == NULL or self.key == NULL or self.status == NULL or self.done == NULL or self.held == NULL or self.alike == NULL:
+            raise MemoryError
+        self.most = count
+        return 0
+
+    cdef bint fits(self, ModelStepper one):
+        # whether a stepper takes the same steps of the same model
+        cdef ModelStepper own = self.owner
+        return (one.model is own.model and one.contacts is own.contacts and one.drives is own.drives
+                and one.kind == own.kind and one.shared.schedule.span == own.shared.schedule.span
+                and one.shared.choices.tolerance == own.shared.choices.tolerance
+                and (one.shared.choices.gain == NULL) == (own.shared.choices.gain == NULL))
+
+
+cdef int kept_ports(const Touching* x, int bodies) noexcept nogil:
+    # the ports of P
+    cdef int k = 0
+    while k < x.most_ports and x.owner_kept[k] != bodies:
+        k += 1
+    return k
+
+
+cdef unsigned long long steady_key(ModelStepper self) noexcept nogil:
+    # of instances whose steps may be taken together it is the same; 0: the stepper takes it
+    cdef Touching* x = &self.contact
+    cdef unsigned long long key = 0
+    cdef int c
+    cdef double h = self.shared.schedule.span
+    if not (self.linear.started[0] and self.lane.reuses[0].have and x.have_ports[0] and may_keep(x)
+            and self.lane.guesses[0].seen.count >= 4 and x.past.seen.count > 1 and not self.parted
+            and self.lane.guesses[0].seen.h == h and x.past.seen.h == h and self.lane.clock.h_last == h
+            and not self.lane.progress.opening and self.watched_out == NULL
+            and self.memory.seats.free_count == self.memory.seats.count):
+        return 0
+    for c in range(x.plain):
+        if x.active[c] == ARRIVED or (x.active[c] and self.touch[c].kind != ON_PLANE):
+            return 0
+        if x.active[c]:
+            key |= (<unsigned long long>1) << c
+    return key
+
+
+cdef void lend(ModelStepper self, Home* h) noexcept nogil:
+    cdef Touching* x = &self.contact
+    h.q, h.x, h.u, h.tau = self.lane.state.q, self.lane.state.x, self.lane.drive.u, self.lane.drive.tau
+    h.seen, h.table = self.lane.guesses[0].seen, self.lane.guesses[0].table
+    h.gains, h.multi = <double*>self.linear.gains, <double*>self.linear.multi
+    h.pivot_signs = self.lane.operators[0].pivot_signs
+    h.node, h.weight = <double*>self.linear.node1, self.linear.weight1
+    h.lam, h.way, h.hold, h.active, h.gap_before = x.lam, x.way, x.hold, x.active, x.gap_before
+    h.moved, h.told, h.P, h.answers = x.moved, x.told, x.P, x.answers
+    h.past_seen, h.past_table, h.idled, h.jumped = x.past.seen, x.past.table, x.idled, self.post_contact.jumped
+    h.node_before, h.pushed_before = self.post_contact.node_before, self.post_contact.pushed_before
+    h.ports, h.owner, h.owner_past, h.t = kept_ports(x, self.shared.m.nbody), x.owner_kept, x.owner_past, self.lane.clock.t
+
+
+cdef void take_home(ModelStepper self, const Home* h) noexcept nogil:
+    # what else follows a step that was taken in lanes
+    cdef Touching* x = &self.contact
+    cdef Now* now = self.lane.now
+    now.cause, now.iterations, now.error, now.contraction = OK, h.corrections, h.error, NAN
+    now.turn, now.off, now.estimate = sqrt(h.turn), NAN, NAN
+    self.lane.reuses[0].age = 0 if h.factored else self.lane.reuses[0].age + 1
+    self.lane.progress.factorisations += h.factored
+    self.lane.progress.residuals += 1 + h.passes
+    self.lane.progress.solves += h.solves
+    self.lane.clock.h_last, self.lane.clock.restarted = now.h, False
+    x.passes += h.passes
+    # the places of contacts, and the list of what is near, are those of another state
+    x.placed1 = x.placed2 = x.told2 = x.have_list = False
+    Stepper.close_step(self)
+    if steps_here(self.lane.clock) == 1:
+        self.post_contact.first = self.lane.clock.t
+
+
+cdef int step_alone(ModelStepper self) noexcept nogil:
+    # by its own stepper, which is in use already
+    cdef Loan* loan = self.loan
+    cdef int status
+    if loan != NULL:
+        while taken_among_threads(&loan.in_use):
+            pass  # another thread uses one of its steppers
+        self.exchange_rooms()
+        if loan.last != <void*>self:
+            loan.last = <void*>self
+            self.lose_scratch()
+    status = self.take_step(False)
+    if status == OK:
+        self.close_step()
+    if loan != NULL:
+        self.exchange_rooms()
+        let_go(&loan.in_use)
+    return status
+
+
+cdef int drive_with(ModelStepper self, const double* torque, const double* inputs) noexcept nogil:
+    # take it in use, and its torque and inputs; CAREFUL where a stepper alone cannot go on: see `advance_one`
+    cdef Drive* drive = &self.lane.drive
+    cdef Schedule* plan = &self.shared.schedule
+    if taken_already(&self.in_use):
+        return CAREFUL
+    if (self.asks() or plan.u_rows != NULL or self.shared.m.nlocked or self.led_count
+            or not ((torque != NULL or all_finite(drive.tau, self.nv)) and (inputs != NULL or all_finite(drive.u, plan.nu)))):
+        let_go(&self.in_use)
+        return CAREFUL
+    if torque != NULL:
+        memcpy(drive.tau, torque, self.nv * sizeof(double))
+    if inputs != NULL:
+        memcpy(drive.u, inputs, plan.nu * sizeof(double))
+    return OK
+
+
+cdef void let_it_go(ModelStepper self) noexcept nogil:
+    let_go(&self.in_use)
+
+
+cdef void tell_and_leave(ModelStepper self, bint by_momentum, double* q, double* v) noexcept nogil:
+    # the state: q and, NaN where the stepper does not tell it, v
+    let_go(&self.in_use)
+    if not self.enter():
+        v[0] = NAN
+        return
+    memcpy(q, self.lane.state.q, self.nq * sizeof(double))
+    if not self.tells(by_momentum, v):
+        v[0] = NAN
+    self.leave()
+
+
+cdef void step_group(ContactLanes lanes, void** at, const int* which, int count) noexcept nogil:
+    # a step of some instances with the same contacts, where they are enough
+    cdef Lend give = <Lend>lend
+    cdef TakeHome take = <TakeHome>take_home
+    cdef Home* home[MOST_LANES]
+    cdef int taken[MOST_LANES]
+    cdef const Home* first
+    cdef Home* h
+    cdef int k, l = 0
+    if count < min(FEWEST_TOGETHER, lanes.width):
+        return
+    for k in range(count):
+        h = home[l] = &lanes.room[which[k]]
+        give(at[which[k]], h)
+        first = home[0]
+        if (h.ports != first.ports or h.t != first.t or memcmp(h.owner, first.owner, h.ports * sizeof(int)) != 0
+                or memcmp(h.owner_past, h.owner, h.ports * sizeof(int)) != 0):
+            continue
+        taken[l] = which[k]
+        l += 1
+    if l < min(FEWEST_TOGETHER, lanes.width):
+        return
+    lanes.plan.ports, lanes.plan.owner, lanes.plan.t = home[0].ports, home[0].owner, home[0].t
+    for k in range(l, lanes.width):
+        home[k] = home[l - 1]
+    lanes.call(lanes.at, &lanes.plan, home, l)
+    lanes.tried += l
+    for k in range(l):
+        if home[k].status == OK:
+            take(at[taken[k]], home[k])
+            lanes.key[taken[k]] = 0
+            lanes.together += 1
+
+
+cdef void step_each(ContactLanes lanes, void** at, Py_ssize_t first, Py_ssize_t end) noexcept nogil:
+    # a step of the instances from first to end whose status is OK
+    cdef SteadyKey ask = <SteadyKey>steady_key
+    cdef StepAlone alone = <StepAlone>step_alone
+    cdef int group[MOST_LANES]
+    cdef unsigned long long key
+    cdef Py_ssize_t i, k
+    cdef int size
+    cdef bint more
+    for i in range(first, end):
+        lanes.key[i] = ask(at[i]) if lanes.status[i] == OK and lanes.alike[i] else 0
+        lanes.done[i] = lanes.status[i] != OK
+    for i in range(first, end):
+        key, size = lanes.key[i], 0
+        if key == 0 or lanes.done[i]:
+            continue
+        for k in range(i, end):
+            if lanes.key[k] == key and not lanes.done[k]:
+                group[size] = <int>k
+                size += 1
+                # where the step is not taken together, its stepper takes it
+                lanes.done[k] = True
+                if size == lanes.width:
+                    break
+        step_group(lanes, at, group, size)
+        for k in range(size):
+            lanes.done[group[k]] = lanes.key[group[k]] == 0
+            if not lanes.done[group[k]]:
+                lanes.key[group[k]] = 0
+    for i in range(first, end):
+        if lanes.status[i] == OK:
+            lanes.steps += 1
+            if not lanes.done[i]:
+                lanes.status[i] = alone(at[i])
+
+
+def advance_in_lanes(ContactLanes lanes, tuple steppers, const Py_ssize_t[::1] which, long steps, torque, inputs,
+                     bint by_momentum, double[:, ::1] q, double[:, ::1] v):
+    """As :func:`advance_together`, step by step, with as many steps as possible in lanes."""
+    cdef const double[:, ::1] tau = torque if torque is not None else None
+    cdef const double[:, ::1] u = inputs if inputs is not None else None
+    cdef Py_ssize_t count = q.shape[0], m = which.shape[0], i, row, first, end
+    cdef ModelStepper one
+    cdef void** at
+    cdef const double* tau_row = NULL
+    cdef const double* u_row = NULL
+    cdef double since = seconds_now()
+    cdef TakeDrive drive = <TakeDrive>drive_with
+    cdef Tell tell = <Tell>tell_and_leave
+    cdef Release release = <Release>let_it_go
+    cdef long k
+    out = np.full(m, CAREFUL, dtype=np.intc)
+    cdef int[::1] status = out
+    if m == 0 or not 1 <= steps <= MOST_AT_ONCE:
+        return out
+    lanes.rooms(m)
+    memset(lanes.held, 0, m * sizeof(bint))
+    at = <void**>PyMem_Malloc(m * sizeof(void*))
+    if at == NULL:
+        raise MemoryError
+    try:
+        require_size(len(steppers), m, "steppers")
+        require_size(v.shape[0], count, "rows of v")
+        if tau is not None:
+            require_size(tau.shape[0], count, "rows of the torque")
+        if u is not None:
+            require_size(u.shape[0], count, "rows of the inputs")
+        for i in range(m):
+            if not 0 <= which[i] < count:
+                raise IndexError(f"no row {which[i]} among {count}")
+            at[i] = NULL
+            if not isinstance(steppers[i], ModelStepper):
+                continue
+            one = steppers[i]
+            at[i] = <void*>one
+            lanes.alike[i] = lanes.fits(one)
+            require_size(q.shape[1], one.nq, "columns of q")
+            require_size(v.shape[1], one.nv, "columns of v")
+            if tau is not None:
+                require_size(tau.shape[1], one.nv, "columns of the torque")
+            if u is not None:
+                require_size(u.shape[1], one.shared.schedule.nu, "columns of the inputs")
+        with nogil:
+            for i in range(m):
+                lanes.status[i] = CAREFUL
+                if at[i] != NULL:
+                    row = which[i]
+                    if tau is not None:
+                        tau_row = &tau[row, 0]
+                    if u is not None:
+                        u_row = &u[row, 0]
+                    lanes.status[i] = drive(at[i], tau_row, u_row)
+                lanes.held[i] = lanes.status[i] == OK
+            first = 0
+            while first < m:
+                # all steps of instances whose memory the processor keeps near
+                end = min(first + NEAR_TOGETHER, m)
+                for k in range(steps):
+                    step_each(lanes, at, first, end)
+                    if overdue(&since, LOOK_STEPS - 1):
+                        with gil:
+                            PyErr_CheckSignals()
+                for i in range(first, end):
+                    status[i] = lanes.status[i]
+                    if lanes.held[i]:
+                        lanes.held[i] = False
+                        tell(at[i], by_momentum, &q[which[i], 0], &v[which[i], 0])
+                first = end
+    finally:
+        for i in range(m):
+            if lanes.held[i]:
+                release(at[i])
+        PyMem_Free(at)
+    return out

@@ -1,0 +1,69 @@
+# What a stepper of one instance lends to a step in contact of several lanes: its kept memory. Known to both modules.
+
+cdef enum:
+    STEADY_CONTACTS = 48    # most contacts of a model whose steps in contact are taken in lanes
+
+
+cdef struct Home:               # of an instance
+    double* q                   # (nq,), replaced by those of the end of the step
+    double* x                   # (nv,)
+    const double* u             # (nu,) inputs
+    const double* tau           # (nv,) [N or N m] joint forces
+    Seen* seen                  # the guess of the increment
+    double* table
+    double* gains               # the operator
+    double* multi
+    int* pivot_signs
+    double* node                # the bodies at node 1, and gravity there
+    double* weight
+    double* lam                 # of contacts: see `Touching`
+    double* way
+    double* hold
+    int* active
+    double* gap_before
+    double* moved
+    double* told
+    double* P
+    double* answers
+    Seen* past_seen
+    double* past_table
+    double* idled
+    int* jumped
+    double* node_before         # see `PostContact`
+    int* pushed_before
+    int ports                   # of P, and the bodies that they and those of past impulses belong to
+    const int* owner
+    const int* owner_past
+    double t
+    int status                  # OK where the step was taken; else nothing has changed
+    int corrections
+    int passes
+    int factored                # operators, and solutions by them
+    int solves
+    double error
+    double turn
+
+
+cdef struct HomePlan:           # what is common to the instances of a group
+    size_t layout               # of the structs that both modules know
+    const vt_contact* touch     # (contacts,)
+    int contacts
+    int patches
+    const TouchSpan* span
+    int spans
+    const TouchBall* ball
+    int balls
+    bint culls                  # contacts may be far away
+    const vt_pair* pair         # (pairs,) convex shapes, which have to be far apart
+    int pairs
+    double h
+    double t
+    int ports                   # of P at hand
+    const int* owner            # (ports,) their bodies
+
+
+ctypedef void (*StepTogether)(void* block, const HomePlan* plan, Home** home, int count) noexcept nogil
+
+
+cdef inline size_t home_layout() noexcept nogil:
+    return (sizeof(Home) + 1000 * sizeof(HomePlan) + 1000000 * sizeof(vt_contact) + 100000000 * sizeof(Seen))
