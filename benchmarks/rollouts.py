@@ -1,11 +1,13 @@
 """Many instances at once: microseconds per instance and step of ``vt.rollout``, beside ``mujoco.rollout``.
 
-    python benchmarks/rollouts.py [--smoke] [--large]
+    python benchmarks/rollouts.py [--smoke] [--contact] [--large]
 
 Both programs step the same robots from the same starts, in one thread, and record only the end where they can. Shares
-are of MuJoCo's Euler step, and of its RK4 step for rk4. The two take turns, and the least of several turns counts. Then
-two threads beside one. "talos, drives" has a servo of kp 100 N m/rad and kd 2 N m s/rad on each joint, and in MuJoCo
-position actuators with the integrator implicitfast. With --large: the memory and the time of many instances.
+are of MuJoCo's Euler step, and of its RK4 step for rk4. The two take turns, and the least of several turns counts.
+Then two threads beside one. "in contact": G1s that stand and that march on four corners of each foot, under targets
+that a callable gives once every 20 ms, beside MuJoCo's rollout of the same targets with implicitfast. "talos, drives"
+has a servo of kp 100 N m/rad and kd 2 N m s/rad on each joint, and in MuJoCo position actuators with the integrator
+implicitfast. With --large: the memory and the time of many instances.
 """
 
 from __future__ import annotations
@@ -14,12 +16,14 @@ import argparse
 import resource
 import time
 
+import contact_problems
 import mujoco
 import numpy as np
 import peers
 from mujoco import rollout as peer_rollout
 
 import vitree as vt
+from vitree.engines.mujoco import States, mujoco_model
 
 #: method, options, the peer's integrator that it is compared with
 METHODS = (("linear-time", {}, "euler"), ("rk4", {}, "rk4"), ("semi-implicit-euler", {}, "euler"), ("rk8", {}, "rk4"),
@@ -97,6 +101,44 @@ def table(smoke: bool) -> None:
                   flush=True)  # fmt: skip
 
 
+def in_contact(smoke: bool) -> None:
+    """Robots that stand, and that march, by one callable for all."""
+    dt, control, duration, repeats = 2e-3, 0.02, 0.8, 5
+    sizes = (64, 1024)
+    if smoke:
+        duration, repeats, sizes = 0.04, 1, (9,)
+    model, q0, march = contact_problems.marcher()
+    steps, each = round(duration / dt), round(control / dt)
+    kp = np.array([drive.kp for drive in model.drives])
+    theirs = mujoco_model(model, dt, "implicitfast", 0.02)
+    theirs.opt.cone = mujoco.mjtCone.mjCONE_PYRAMIDAL
+    way, data = States(model), [mujoco.MjData(theirs)]
+    for name, moves in (("stand", 0.0), ("march", 1.0)):
+        table = np.array([march(moves * k * control, q0, None) for k in range(steps // each + 1)])
+        for n in sizes:
+            rng = np.random.default_rng(0)
+            q = np.array([vt.place_on_ground(model, model.integrate(q0, 0.005 * rng.normal(size=model.nv)))
+                          for _ in range(n)])  # fmt: skip
+            v = 0.02 * rng.normal(size=(n, model.nv))
+            states = np.array([np.concatenate([[0.0], *way.to_mujoco(a, b)]) for a, b in zip(q, v, strict=True)])
+            signals = np.repeat(kp * table, each, axis=0)[None, :steps].repeat(n, axis=0)
+            policy = vt.Controller(lambda t, q, v, n=n, at=table: np.tile(at[round(t / control)], (n, 1)), control)
+            found: list = []
+
+            def ours(q=q, v=v, policy=policy, found=found):
+                found.append(vt.rollout(model, q, v, duration=duration, dt=dt, control=vt.Control(targets=policy),
+                                        record_every=None, threads=1))  # fmt: skip
+
+            least = least_seconds({
+                "vitree": ours,
+                "mujoco": lambda s=states, c=signals: peer_rollout.rollout(theirs, data, s, c, nstep=steps),
+            }, repeats if n < 1000 else 2)  # fmt: skip
+            up = found[-1].q[:, -1, 2] > 0.8 * q0[2]
+            own, other = (1e6 * least[key] / n / steps for key in ("vitree", "mujoco"))
+            print(f"{n} G1s that {name}, {steps} steps of {dt:g} s: {own:.1f} us a step of MuJoCo's {other:.1f} "
+                  f"({own / other:.2f}); {up.sum()} upright", flush=True)  # fmt: skip
+
+
 def large() -> None:
     """The memory of 10,000 robots, and the time of 1,000 double pendulums."""
     text, _ = peers.robots()["talos"]
@@ -127,10 +169,13 @@ def large() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smoke", action="store_true", help="only see that it runs")
+    parser.add_argument("--contact", action="store_true", help="robots in contact alone")
     parser.add_argument("--large", action="store_true", help="thousands of instances as well")
     arguments = parser.parse_args()
     print(peers.machine())
-    table(arguments.smoke)
+    if not arguments.contact:
+        table(arguments.smoke)
+    in_contact(arguments.smoke)
     if arguments.large:
         large()
 

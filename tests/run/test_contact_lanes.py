@@ -11,8 +11,8 @@ core = scalar()
 pytestmark = pytest.mark.skipif(wide().VT_LANES < 2, reason="one lane")
 
 
-def walker(shape="spheres", legs=4, drives=True, friction=0.7, **ground):
-    """A trunk on legs of two joints, each with a sphere, or a foot of four points."""
+def walker(shape="spheres", legs=4, drives=True, friction=0.7, belly=None, **ground):
+    """A trunk on legs of two joints, each with a sphere, or a foot of four points; the trunk may have a shape."""
     tree = vt.Tree("walker")
     trunk = tree.world.add(vt.free("base"), vt.body("trunk", 6.0, (0.05, 0.1, 0.12)))
     for k, (x, y) in enumerate([(1, 1), (1, -1), (-1, 1), (-1, -1)][:legs]):
@@ -26,6 +26,8 @@ def walker(shape="spheres", legs=4, drives=True, friction=0.7, **ground):
             tree.contact(vt.Contact(f"foot {k}", points=corners))
         else:
             tree.contact(vt.Contact(f"foot {k}", shapes=vt.Sphere(0.03)))
+    if belly is not None:
+        tree.contact(vt.Contact("trunk", shapes=belly))
     tree.contact(vt.Ground(friction=friction, **ground))
     model = tree.compile()
     return model.with_drives({"*": (60.0, 2.0)}) if drives else model
@@ -92,9 +94,10 @@ def test_robots_at_rest_are_taken_together_in_all_steps():
     assert pair.lanes.together - before[0] == pair.lanes.steps - before[1] > 0
 
 
-def test_falls_pushes_and_failures_leave_the_lanes():
-    """Robots without drives collapse; some are pushed between steps, and one gets a torque that no step can take."""
-    model = walker(drives=False)
+@pytest.mark.parametrize("belly", [None, vt.Box((0.3, 0.2, 0.1)), vt.Cylinder(radius=0.08, length=0.3)])
+def test_falls_pushes_and_failures_leave_the_lanes(belly):
+    """Robots without drives collapse on their trunks, some are pushed, and one gets more torque than steps take."""
+    model = walker(drives=False, belly=belly)
     count = 2 * wide().VT_LANES
     pair = Pair(model, count, spread=0.2)
     rng = np.random.default_rng(2)
@@ -116,6 +119,22 @@ def test_friction_limits_and_normals_do_not_matter():
         rng = np.random.default_rng(3)
         for _ in range(25):
             pair.step(3, inputs=0.2 * rng.normal(size=(wide().VT_LANES + 1, 8)))
+
+
+def test_instances_that_begin_anew_join_the_others():
+    """After a few steps of their own, whatever the time since their start."""
+    model = walker()
+    count = wide().VT_LANES
+    pair = Pair(model, count, spread=0.0)
+    for k in range(40):
+        if k == 20:
+            for ones in (pair.alone, pair.held):
+                ones[1].reset(ones[0].q, ones[0].v)
+        if k == 30:
+            before = pair.lanes.together, pair.lanes.steps
+        pair.step(4)
+    assert pair.held[1].t < pair.held[0].t
+    assert pair.lanes.together - before[0] == pair.lanes.steps - before[1]
 
 
 def test_instances_of_other_models_step_alone():

@@ -24,7 +24,6 @@ cdef struct TouchLanes:
     int factored[MOST_LANES]        # operators, and solutions by them
     int solves[MOST_LANES]
     double goal[MOST_LANES]         # of the contacts
-    double scale[MOST_LANES]
     double before[MOST_LANES]       # residuals of the pass before
     double found_before[MOST_LANES]
     Touch* here             # (contacts,)
@@ -72,7 +71,6 @@ cdef struct TouchLanes:
     Guess past
     ContactProblem cones
     ConeStore store
-
 
 
 cdef int touch_lanes_make(TouchLanes* x, Memory memory, const vt_model* m) except -1:
@@ -268,14 +266,19 @@ cdef vt_real apart_at_least(const vt_pair* p, const Pose* pose) noexcept nogil:
     return vt_sqrt(dot(d, d)) - (a.reach + b.reach + p.softness)
 
 
-cdef void judge_far(ModelStepper self, TouchLanes* x, const Pose* pose, vt_real moved) noexcept nogil:
+cdef inline vt_real away_by(vt_real moved) noexcept nogil:
+    # [m] the distance beyond which a contact is far away, by what points within the balls moved in a step
+    return 2.0 * FORESEEN * moved + AWAY
+
+
+cdef void judge_far(TouchLanes* x, const Pose* pose, vt_real moved) noexcept nogil:
     # which contacts are far away, by what points within the balls moved in a step. All but those of points and spheres with
     # planes have to be
     cdef const HomePlan* plan = x.plan
     cdef const TouchSpan* on
     cdef const vt_contact* e
     cdef Vec3 d
-    cdef vt_real away = 2.0 * FORESEEN * moved + AWAY, more, gap
+    cdef vt_real away = away_by(moved), more, gap
     cdef int k, c, l
     for k in range(plan.pairs):
         stay_where(x, vt_lt(away + APART, apart_at_least(&plan.pair[k], pose)))
@@ -304,17 +307,17 @@ cdef bint touch_node(ModelStepper self, TouchLanes* x) noexcept nogil:
     cdef const HomePlan* plan = x.plan
     cdef const vt_contact* e
     cdef Touch* at
-    cdef vt_real change, least = vt_set1(INFINITY), most = vt_set1(0.0)
+    cdef vt_real least = vt_set1(INFINITY), most = vt_set1(0.0), away = away_by(x.moved)
     cdef bint inside[MOST_LANES]
-    cdef double gap, before, away
+    cdef bint near
+    cdef double gap, before
     cdef int c, l, k, ahead = -1
-    cdef Vec3 reach
     stand_at(self, self.linear.node1, x.pose1)
     x.reach = vt_set1(1.0)
     for k in range(self.shared.m.nbody):
         x.reach = vt_max(x.reach, dot(x.pose1[k].o, x.pose1[k].o))
     x.reach = vt_sqrt(x.reach)
-    judge_far(self, x, x.pose1, x.moved)
+    judge_far(x, x.pose1, x.moved)
     for l in range(VT_WIDTH):
         if x.on[l] and ahead < 0:
             ahead = l
@@ -328,20 +331,18 @@ cdef bint touch_node(ModelStepper self, TouchLanes* x) noexcept nogil:
         across(at)
         for l in range(VT_WIDTH):
             gap, before = vt_get(at.gap, l), vt_get(x.gap_before[c], l)
-            away = 2.0 * FORESEEN * vt_get(x.moved, l) + AWAY
             inside[l] = x.active[c * VT_WIDTH + l]
             if x.far[c * VT_WIDTH + l] and not inside[l]:
                 vt_put(&at.gap, l, INFINITY)
                 gap = INFINITY
             vt_put(&x.target[c], l, vt_get(x.hold[c], l) if inside[l] else min(0.0, gap))
-            if not inside[l]:
-                # it rests, or closes soon
-                inside[l] = gap <= RESTING_GAP and before <= RESTING_GAP
-                if not inside[l] and plan.culls and e.patch < 0 and not (gap > away and ball_of(plan, c) >= 0):
-                    inside[l] = gap - before < 0.0 and gap + FORESEEN * (gap - before) < 0.0
+            near = plan.culls and e.patch < 0 and not (gap > vt_get(away, l) and ball_of(plan, c) >= 0)
+            # it acted, it rests, or it closes soon: see `admit`
+            inside[l] = inside[l] or (gap <= RESTING_GAP and before <= RESTING_GAP) or (
+                near and gap - before < 0.0 and gap + FORESEEN * (gap - before) < 0.0)
             if x.on[l] and inside[l] != inside[ahead]:
                 x.on[l] = x.open[l] = False
-            if not inside[l] and plan.culls and e.patch < 0 and not (gap > away and ball_of(plan, c) >= 0):
+            if not inside[l] and near:
                 vt_put(&least, l, min(vt_get(least, l), gap))
                 vt_put(&most, l, max(vt_get(most, l), fabs(gap - before)))
         x.within[c] = INSIDE if inside[ahead] else OUTSIDE
@@ -407,7 +408,7 @@ cdef bint gather_members(ModelStepper self, TouchLanes* x) noexcept nogil:
             x.patch_count[p] += 1
         y.dim[k], y.row[k], y.law[k] = e.dim, n, CONE
         y.give[k] = zero
-        mu = vt_set1(1.0 * (1.0 - 0.0) * e.friction)
+        mu = vt_set1(e.friction)
         for i in range(LEADS):
             y.lead[LEADS * k + i] = zero
         lam = load3(x.lam + 3 * c)
@@ -426,11 +427,11 @@ cdef bint gather_members(ModelStepper self, TouchLanes* x) noexcept nogil:
             x.patch_centre[p] = scale(vt_set1(1.0 / x.patch_count[p]), x.patch_centre[p])
     y.count, y.n, y.planned = x.count, n, False
     y.price, y.budget = max(1.0, n / DENSE_ROWS), vt_set1(STEP_BUDGET)
-    write_lane_rows(self, x, x.here, x.pose1, x.W1, False)
+    write_lane_rows(x, x.here, x.pose1, x.W1, False)
     return True
 
 
-cdef void write_lane_rows(ModelStepper self, TouchLanes* x, const Touch* list, const Pose* pose, TouchRow* W, bint end) noexcept nogil:
+cdef void write_lane_rows(TouchLanes* x, const Touch* list, const Pose* pose, TouchRow* W, bint end) noexcept nogil:
     # see `write_rows`
     cdef const vt_contact* e
     cdef const Touch* at
@@ -632,13 +633,11 @@ cdef void set_goals(ModelStepper self, TouchLanes* x, vt_real scale) noexcept no
     cdef Choices* c = &self.shared.choices
     cdef Pass* p
     cdef int l
-    cdef vt_real most = largest(x.impulse, self.nv)
     for l in range(VT_WIDTH):
         p = &self.lane.newton.now[l]
-        if not x.open[l]:
-            continue
-        p.scale = vt_get(vt_max_nan(scale, most), l)
-        p.goal = max(c.tolerance * p.scale, c.rounding * fabs(self.lane.now.h))
+        if x.open[l]:
+            p.scale = vt_get(scale, l)
+            p.goal = max(c.tolerance * p.scale, c.rounding * fabs(self.lane.now.h))
 
 
 cdef void close_lane(ModelStepper self, TouchLanes* x, int l, int k, double turn) noexcept nogil:
@@ -669,13 +668,12 @@ cdef void solve_in_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
                 x.on[l] = x.open[l] = False
         if k == 0:
             scale = variational_scale(self)
+        scale = vt_max_nan(scale, largest(x.impulse, self.nv))
         set_goals(self, x, scale)
-        for l in range(VT_WIDTH):
-            vt_put(&scale, l, newton.now[l].scale)
         stand_touched_bodies(self, x)
         measure_members(self, x)
         if k == 0:
-            write_lane_rows(self, x, x.there, x.pose2, x.W2, True)
+            write_lane_rows(x, x.there, x.pose2, x.W2, True)
             couple_members(x)
             e = stay_in_lanes(self, x, e)
         note_errors(self, x, e)
@@ -699,7 +697,7 @@ cdef void solve_in_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
         if not any_of(x.open):
             return
         if k > 0:
-            write_lane_rows(self, x, x.there, x.pose2, x.W2, True)
+            write_lane_rows(x, x.there, x.pose2, x.W2, True)
             if any_of(factors):
                 factor_in_lanes(self, x, factors)
             couple_members(x)
@@ -860,7 +858,7 @@ cdef void end_in_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
     self.method.finish(self)
     stand_at(self, self.linear.node2, x.pose2)
     x.moved_there = farthest_in_lanes(x)
-    judge_far(self, x, x.pose2, x.moved_there)
+    judge_far(x, x.pose2, x.moved_there)
     for c in range(plan.contacts):
         if plan.touch[c].kind != ON_PLANE:
             continue
@@ -953,7 +951,7 @@ cdef void step_together(ModelStepper self, const HomePlan* plan, Home** home, in
     cdef int l
     x.plan, x.home = plan, home
     use(self, 0)
-    self.lane.now.h, self.lane.clock.t = plan.h, plan.t
+    self.lane.now.h = plan.h
     self.lane.now.cause = OK
     for l in range(VT_WIDTH):
         x.on[l] = x.open[l] = l < count

@@ -88,7 +88,7 @@ cdef class ContactLanes:
         if layout != home_layout():
             raise ImportError("the compiled modules of vitree are of different versions: build all of them anew")
         self.at, self.call = <void*>at, <StepTogether>call
-        self.plan.touch, self.plan.contacts, self.plan.patches = stepper.touch, stepper.contact.plain, stepper.contact.plain_patches
+        self.plan.contacts, self.plan.patches = stepper.contact.plain, stepper.contact.plain_patches
         self.plan.span, self.plan.spans = stepper.contact.span, stepper.contact.spans
         self.plan.ball, self.plan.balls = stepper.contact.ball, stepper.contact.ball_count
         self.plan.culls, self.plan.pair, self.plan.pairs = stepper.contact.balls, stepper.contact.pair, stepper.contact.pairs
@@ -164,7 +164,7 @@ cdef void lend(ModelStepper self, Home* h) noexcept nogil:
     h.moved, h.told, h.P, h.answers = x.moved, x.told, x.P, x.answers
     h.past_seen, h.past_table, h.idled, h.jumped = x.past.seen, x.past.table, x.idled, self.post_contact.jumped
     h.node_before, h.pushed_before = self.post_contact.node_before, self.post_contact.pushed_before
-    h.ports, h.owner, h.owner_past, h.t = kept_ports(x, self.shared.m.nbody), x.owner_kept, x.owner_past, self.lane.clock.t
+    h.ports, h.owner, h.owner_past = kept_ports(x, self.shared.m.nbody), x.owner_kept, x.owner_past
 
 
 cdef void take_home(ModelStepper self, const Home* h) noexcept nogil:
@@ -254,14 +254,16 @@ cdef void step_group(ContactLanes lanes, void** at, const int* which, int count)
         h = home[l] = &lanes.room[which[k]]
         give(at[which[k]], h)
         first = home[0]
-        if (h.ports != first.ports or h.t != first.t or memcmp(h.owner, first.owner, h.ports * sizeof(int)) != 0
+        if (h.ports != first.ports or memcmp(h.owner, first.owner, h.ports * sizeof(int)) != 0
                 or memcmp(h.owner_past, h.owner, h.ports * sizeof(int)) != 0):
             continue
         taken[l] = which[k]
         l += 1
     if l < min(FEWEST_TOGETHER, lanes.width):
         return
-    lanes.plan.ports, lanes.plan.owner, lanes.plan.t = home[0].ports, home[0].owner, home[0].t
+    lanes.plan.ports, lanes.plan.owner = home[0].ports, home[0].owner
+    # the contacts of a stepper move where it takes a seat
+    lanes.plan.touch = lanes.owner.touch
     for k in range(l, lanes.width):
         home[k] = home[l - 1]
     lanes.call(lanes.at, &lanes.plan, home, l)
@@ -269,7 +271,7 @@ cdef void step_group(ContactLanes lanes, void** at, const int* which, int count)
     for k in range(l):
         if home[k].status == OK:
             take(at[taken[k]], home[k])
-            lanes.key[taken[k]] = 0
+            lanes.done[taken[k]] = True
             lanes.together += 1
 
 
@@ -281,7 +283,6 @@ cdef void step_each(ContactLanes lanes, void** at, Py_ssize_t first, Py_ssize_t 
     cdef unsigned long long key
     cdef Py_ssize_t i, k
     cdef int size
-    cdef bint more
     for i in range(first, end):
         lanes.key[i] = ask(at[i]) if lanes.status[i] == OK and lanes.alike[i] else 0
         lanes.done[i] = lanes.status[i] != OK
@@ -293,15 +294,12 @@ cdef void step_each(ContactLanes lanes, void** at, Py_ssize_t first, Py_ssize_t 
             if lanes.key[k] == key and not lanes.done[k]:
                 group[size] = <int>k
                 size += 1
-                # where the step is not taken together, its stepper takes it
-                lanes.done[k] = True
                 if size == lanes.width:
                     break
         step_group(lanes, at, group, size)
         for k in range(size):
-            lanes.done[group[k]] = lanes.key[group[k]] == 0
-            if not lanes.done[group[k]]:
-                lanes.key[group[k]] = 0
+            # where the step was not taken together, its stepper takes it
+            lanes.key[group[k]] = 0
     for i in range(first, end):
         if lanes.status[i] == OK:
             lanes.steps += 1

@@ -34,7 +34,6 @@ cdef struct Home:               # of an instance
     int ports                   # of P, and the bodies that they and those of past impulses belong to
     const int* owner
     const int* owner_past
-    double t
     int status                  # OK where the step was taken; else nothing has changed
     int corrections
     int passes
@@ -57,7 +56,6 @@ cdef struct HomePlan:           # what is common to the instances of a group
     const vt_pair* pair         # (pairs,) convex shapes, which have to be far apart
     int pairs
     double h
-    double t
     int ports                   # of P at hand
     const int* owner            # (ports,) their bodies
 
