@@ -247,14 +247,14 @@ cdef void step_group(ContactLanes lanes, void** at, const int* which, int count)
     cdef int taken[MOST_LANES]
     cdef const Home* first
     cdef Home* h
-    cdef int k, l = 0
+    cdef int k, l = 0, most = 6 * min(<int>STEADY_CONTACTS, lanes.owner.shared.m.nbody)
     if count < min(FEWEST_TOGETHER, lanes.width):
         return
     for k in range(count):
         h = home[l] = &lanes.room[which[k]]
         give(at[which[k]], h)
         first = home[0]
-        if (h.ports != first.ports or memcmp(h.owner, first.owner, h.ports * sizeof(int)) != 0
+        if (h.ports > most or h.ports != first.ports or memcmp(h.owner, first.owner, h.ports * sizeof(int)) != 0
                 or memcmp(h.owner_past, h.owner, h.ports * sizeof(int)) != 0):
             continue
         taken[l] = which[k]
