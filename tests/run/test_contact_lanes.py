@@ -176,3 +176,25 @@ def test_rollouts_under_a_policy_are_those_of_single_runs():
             alone.step(1, vt.Control(targets=policy(None, alone.q[None], alone.v[None])[0]))
             np.testing.assert_array_equal(found.q[k, row], alone.q)
             np.testing.assert_array_equal(found.v[k, row], alone.v)
+
+
+def test_sampled_policies_are_asked_at_their_times_alone():
+    """With a period of four steps and a delay of one: the records of every step, and of the end alone."""
+    model = walker()
+    times = []
+
+    def policy(t, q, v):
+        times.append(t)
+        return 0.2 * np.sin(9 * t) + 0.1 * v[:, 6:]
+
+    q0 = np.tile(vt.place_on_ground(model, model.neutral()), (9, 1))
+    q0[:, 7:] += 0.05 * np.random.default_rng(5).normal(size=(9, 8))
+    found = []
+    for every in (1, 3, None):
+        times.clear()
+        control = vt.Control(targets=vt.Controller(policy, 0.02, delay=0.005))
+        found.append(vt.rollout(model, q0, duration=0.15, dt=5e-3, control=control, record_every=every))
+        np.testing.assert_allclose(times, 0.02 * np.arange(8), atol=1e-12)
+        np.testing.assert_array_equal(found[-1].q[:, -1], found[0].q[:, -1])
+        assert (found[-1].steps == 30).all()
+    np.testing.assert_array_equal(found[0].q[:, ::3], found[1].q)

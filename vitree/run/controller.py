@@ -250,7 +250,8 @@ class Held:
 
 
 class HeldTogether:
-    """A controller of all instances of a rollout: a callable (t, Q, V) -> (n, size), which is called in each step.
+    """A controller of all instances of a rollout: a callable (t, Q, V) -> (n, size), which is called in each step but
+    those that it is told to :meth:`skip`.
 
     Raises an InputError if the period or the delay is no whole number of steps.
 
@@ -283,6 +284,14 @@ class HeldTogether:
         held.arrived(self._step)
         self._step += 1
         return held.value
+
+    def lasts(self) -> int:
+        """Return for how many steps its last answer acts, from the one on in which it was called."""
+        return self._held.next(self._step - 1) - self._step + 1
+
+    def skip(self, count: int) -> None:
+        """Go on as if it had been called in so many more of these steps."""
+        self._step += count
 
 
 class HeldRows(Held):

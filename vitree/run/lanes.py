@@ -23,7 +23,7 @@ from vitree.memory import require_memory
 from vitree.model.contacts import WIDTH
 from vitree.model.model import Model
 from vitree.model.system import System
-from vitree.run.controller import Control, Targets
+from vitree.run.controller import Control, HeldTogether, Targets
 from vitree.run.instances import Batch, Instances, Stopped, inputs_of
 from vitree.run.simulate import run
 from vitree.run.simulation import Simulation
@@ -472,6 +472,8 @@ class HeldBlocks(Held):
 
 #: Most steps of a block between two looks at whether to stop.
 MOST_AT_ONCE = 4096
+#: Most steps of a stepper in one call.
+MOST_ASKED = 64
 #: Most blocks, and numbers of their records, of a group that is done in one piece; least pieces for each thread.
 MOST_BLOCKS, MOST_NUMBERS, PIECES = 16, 2**21, 4
 #: Most pieces for each thread where instances run one by one.
@@ -595,9 +597,12 @@ def side_by_side(batch: Batch, plan: Block | None) -> None:
     q, x = np.full((n, rows, model.nq), np.nan), np.full((n, rows, model.nv), np.nan)
     touches = isinstance(model, Model) and model.has_contact
     told = np.full_like(x, np.nan) if touches else None
-    row = 0
+    sampled = [value for value in found.driving.values() if isinstance(value, HeldTogether)]
+    # steppers take several steps at once, where all that drives them is held
+    at_once = MOST_ASKED if isinstance(held, HeldSimulations) and len(sampled) == len(found.driving) else 1
+    row = step = 0
     with held:
-        for step in range(steps + 1):
+        while True:
             if row < rows and step == batch.marks[row]:
                 held.record(q, x, row)
                 if told is not None:
@@ -607,9 +612,20 @@ def side_by_side(batch: Batch, plan: Block | None) -> None:
             if step == steps or not held.alive.any():
                 break
             states = t0 + step * dt, held.q.copy(), held.v.copy()
-            held.step({name: function(*states) for name, function in asked.items()})
-            batch.steps[held.alive] += 1
-            batch.tell(1, steps)
+            drives = {name: function(*states) for name, function in asked.items()}
+            ahead = int(batch.marks[row]) if row < rows else steps
+            count = min(at_once, ahead - step, *(value.lasts() for value in sampled))
+            if at_once > 1:
+                for value in sampled:
+                    value.skip(count - 1)
+            before = held.alive.copy()
+            held.step(drives, count)
+            batch.steps[held.alive] += count
+            if isinstance(held, HeldSimulations):
+                for k in np.flatnonzero(before & ~held.alive).tolist():
+                    batch.steps[k] = held.held[k].steps if k in held.held else 0
+            step += count
+            batch.tell(count, steps)
     for array in batch.data.values():
         array[reached == 0] = np.nan
     for k in map(int, np.flatnonzero(reached)):
