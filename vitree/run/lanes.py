@@ -18,7 +18,7 @@ from vitree._core import scalar, wide
 from vitree.arguments import Asked, Keywords, all_finite
 from vitree.errors import ConvergenceError, InputError, VitreeError
 from vitree.integrators.base import CHUNK_SECONDS, Integrator
-from vitree.integrators.compiled import FIRST_CHUNK, SCRATCH, CompiledIntegrator
+from vitree.integrators.compiled import FIRST_CHUNK, MOST_AT_ONCE, SCRATCH, CompiledIntegrator
 from vitree.memory import require_memory
 from vitree.model.contacts import WIDTH
 from vitree.model.model import Model
@@ -471,9 +471,7 @@ class HeldBlocks(Held):
 
 
 #: Most steps of a block between two looks at whether to stop.
-MOST_AT_ONCE = 4096
-#: Most steps of a stepper in one call.
-MOST_ASKED = 64
+MOST_OF_BLOCK = 4096
 #: Most blocks, and numbers of their records, of a group that is done in one piece; least pieces for each thread.
 MOST_BLOCKS, MOST_NUMBERS, PIECES = 16, 2**21, 4
 #: Most pieces for each thread where instances run one by one.
@@ -526,7 +524,7 @@ def in_lanes(batch: Batch, plan: Block) -> None:
                 row = lanes.run(count, every, *over, q, x, iterations, residual, at, row)
                 done += count
                 took = time.perf_counter() - began
-                most = min(max(int(count * CHUNK_SECONDS / max(took, 1e-9)), 1), 2 * most, MOST_AT_ONCE)
+                most = min(max(int(count * CHUNK_SECONDS / max(took, 1e-9)), 1), 2 * most, MOST_OF_BLOCK)
             told += lanes.done()
         if batch.stopped:
             return 0
@@ -599,7 +597,7 @@ def side_by_side(batch: Batch, plan: Block | None) -> None:
     told = np.full_like(x, np.nan) if touches else None
     sampled = [value for value in found.driving.values() if isinstance(value, HeldTogether)]
     # steppers take several steps at once, where all that drives them is held
-    at_once = MOST_ASKED if isinstance(held, HeldSimulations) and len(sampled) == len(found.driving) else 1
+    at_once = MOST_AT_ONCE if isinstance(held, HeldSimulations) and len(sampled) == len(found.driving) else 1
     row = step = 0
     with held:
         while True:
@@ -615,9 +613,8 @@ def side_by_side(batch: Batch, plan: Block | None) -> None:
             drives = {name: function(*states) for name, function in asked.items()}
             ahead = int(batch.marks[row]) if row < rows else steps
             count = min(at_once, ahead - step, *(value.lasts() for value in sampled))
-            if at_once > 1:
-                for value in sampled:
-                    value.skip(count - 1)
+            for value in sampled:
+                value.skip(count - 1)
             before = held.alive.copy()
             held.step(drives, count)
             batch.steps[held.alive] += count
