@@ -21,8 +21,12 @@ cdef struct TouchLanes:
     bint drifted[MOST_LANES]
     bint idle[MOST_LANES]
     bint old[MOST_LANES]            # its operator is that of a previous step
-    int factored[MOST_LANES]        # operators, and solutions by them
+    bint changed[MOST_LANES]        # its operator is not that of its home
+    int factored[MOST_LANES]        # operators of a step, and solutions by them
     int solves[MOST_LANES]
+    int passes[MOST_LANES]
+    double turn[MOST_LANES]
+    bint jumped[MOST_LANES]         # see `PostContact`
     double goal[MOST_LANES]         # of the contacts
     double before[MOST_LANES]       # residuals of the pass before
     double found_before[MOST_LANES]
@@ -33,7 +37,10 @@ cdef struct TouchLanes:
     vt_real* way
     vt_real* hold
     vt_real* gap_before
+    vt_real* told           # (contacts, TOLD)
+    vt_real* node_before    # (nq,)
     bint* active            # (contacts, lanes)
+    bint* pushed_before
     bint* far               # (contacts, lanes) at the end of the step
     int* member             # (count,)
     int* within             # (contacts,)
@@ -49,6 +56,7 @@ cdef struct TouchLanes:
     Py_ssize_t block
     double* stage           # (lanes, n) numbers on their way between the instances and the lanes
     vt_real moved           # [m] see `Touching`
+    vt_real idled
     vt_real moved_there
     vt_real reach
     int* patch_count        # (patches,)
@@ -81,8 +89,10 @@ cdef int touch_lanes_make(TouchLanes* x, Memory memory, const vt_model* m) excep
     x.here, x.there = <Touch*>memory.scratch(most * sizeof(Touch)), <Touch*>memory.scratch(most * sizeof(Touch))
     x.target, x.hold, x.gap_before = memory.scratch_reals(most), memory.scratch_reals(most), memory.scratch_reals(most)
     x.lam, x.way = memory.scratch_reals(3 * most), memory.scratch_reals(3 * most)
-    x.active, x.far = (<bint*>memory.scratch(most * VT_WIDTH * sizeof(bint)),
-                       <bint*>memory.scratch(most * VT_WIDTH * sizeof(bint)))
+    x.told, x.node_before = memory.scratch_reals(TOLD * most), memory.scratch_reals(m.nq)
+    x.active, x.far, x.pushed_before = (<bint*>memory.scratch(most * VT_WIDTH * sizeof(bint)),
+                                        <bint*>memory.scratch(most * VT_WIDTH * sizeof(bint)),
+                                        <bint*>memory.scratch(most * VT_WIDTH * sizeof(bint)))
     x.member, x.within = <int*>memory.scratch(most * sizeof(int)), <int*>memory.scratch(most * sizeof(int))
     x.port_of_body, x.stands = <int*>memory.scratch(m.nbody * sizeof(int)), <bint*>memory.scratch(m.nbody * sizeof(bint))
     x.owner = <int*>memory.scratch(x.most_ports * sizeof(int))
@@ -98,7 +108,7 @@ cdef int touch_lanes_make(TouchLanes* x, Memory memory, const vt_model* m) excep
     x.impulse, x.residual, x.w = memory.scratch_reals(m.nv), memory.scratch_reals(m.nv), memory.scratch_reals(rows)
     x.W1, x.W2 = <TouchRow*>memory.scratch(rows * sizeof(TouchRow)), <TouchRow*>memory.scratch(rows * sizeof(TouchRow))
     guess_make(&x.past, memory, x.most_ports, False)
-    size = max(x.most_ports * max(x.most_ports, m.nv), guess_rows(True) * max(m.nv, x.most_ports), 3 * most,
+    size = max(x.most_ports * max(x.most_ports, m.nv), guess_rows(True) * max(m.nv, x.most_ports), TOLD * most,
                m.nbody * max(sizeof(Node), sizeof(Gains), sizeof(MultiGains)) // sizeof(vt_real), m.nq)
     x.stage = <double*>memory.scratch(VT_WIDTH * size * sizeof(double))
     if cones_room(&x.cones, &x.store, most, rows, x.most_ports) != OK:
@@ -133,12 +143,13 @@ cdef void give(TouchLanes* x, const vt_real* a, int n, double** to, const bint* 
 
 
 cdef enum:
-    LENT = 16               # arrays of a home
+    LENT = 19               # arrays of a home
+    CHANGES = 14            # those that every step changes are the first ones
+    OPERATORS_END = 18      # and those of an operator follow
 
 
-cdef int list_arrays(ModelStepper self, TouchLanes* x, vt_real** own, int* size) noexcept nogil:
-    # the arrays of the block, in the order of `list_lent`, and their sizes; returns how many of them every step changes:
-    # the first ones. The state is that of the end where these are given back
+cdef void list_arrays(ModelStepper self, TouchLanes* x, vt_real** own, int* size) noexcept nogil:
+    # the arrays of the block, in the order of `list_lent`, and their sizes
     cdef const HomePlan* plan = x.plan
     cdef Guess* g = self.lane.guess
     cdef OperatorPart part[OPERATOR_PARTS]
@@ -151,31 +162,30 @@ cdef int list_arrays(ModelStepper self, TouchLanes* x, vt_real** own, int* size)
     own[4], size[4] = self.linear.weight1, n
     own[5], size[5] = x.past.table, guess_rows(False) * plan.ports
     own[6], size[6] = &x.moved, 1
-    own[7], size[7] = <vt_real*>part[0].at, <int>(part[0].size // sizeof(vt_real))
-    own[8], size[8] = <vt_real*>part[1].at, <int>(part[1].size // sizeof(vt_real))
-    own[9], size[9] = x.P, plan.ports * plan.ports
-    own[10], size[10] = x.answers, plan.ports * n
-    own[11], size[11] = x.lam, 3 * plan.contacts
-    own[12], size[12] = x.way, 3 * plan.contacts
-    own[13], size[13] = x.hold, plan.contacts
-    own[14], size[14] = x.gap_before, plan.contacts
-    own[15], size[15] = self.lane.drive.tau, n
-    return 7
-
-
-cdef enum:
-    OPERATORS = 7           # the first of the arrays of an operator, and of those behind them
-    OPERATORS_END = 11
+    own[7], size[7] = x.lam, 3 * plan.contacts
+    own[8], size[8] = x.way, 3 * plan.contacts
+    own[9], size[9] = x.hold, plan.contacts
+    own[10], size[10] = x.gap_before, plan.contacts
+    own[11], size[11] = x.told, TOLD * plan.contacts
+    own[12], size[12] = &x.idled, 1
+    own[13], size[13] = x.node_before, self.nq
+    own[14], size[14] = <vt_real*>part[0].at, <int>(part[0].size // sizeof(vt_real))
+    own[15], size[15] = <vt_real*>part[1].at, <int>(part[1].size // sizeof(vt_real))
+    own[16], size[16] = x.P, plan.ports * plan.ports
+    own[17], size[17] = x.answers, plan.ports * n
+    own[18], size[18] = self.lane.drive.tau, n
 
 
 cdef void list_lent(const Home* h, double** at) noexcept nogil:
     at[0], at[1], at[2], at[3], at[4], at[5], at[6] = h.q, h.x, h.table, h.node, h.weight, h.past_table, h.moved
-    at[7], at[8], at[9], at[10] = h.gains, h.multi, h.P, h.answers
-    at[11], at[12], at[13], at[14], at[15] = h.lam, h.way, h.hold, h.gap_before, <double*>h.tau
+    at[7], at[8], at[9], at[10], at[11] = h.lam, h.way, h.hold, h.gap_before, h.told
+    at[12], at[13] = h.idled, h.node_before
+    at[14], at[15], at[16], at[17] = h.gains, h.multi, h.P, h.answers
+    at[18] = <double*>h.tau
 
 
 cdef void come(ModelStepper self, TouchLanes* x) noexcept nogil:
-    # what the step reads
+    # what the steps read
     cdef double* lent[LENT]
     cdef double* at[LENT][MOST_LANES]
     cdef double* u[MOST_LANES]
@@ -192,6 +202,7 @@ cdef void come(ModelStepper self, TouchLanes* x) noexcept nogil:
         u[l] = <double*>h.u
         self.lane.guess.seen[l], x.past.seen[l] = h.seen[0], h.past_seen[0]
         self.lane.operator.pivot_signs[l], self.lane.reuse[l].have = h.pivot_signs[0], True
+        x.changed[l] = False
         for i in range(x.plan.contacts):
             x.active[i * VT_WIDTH + l] = h.active[i] != 0
     for k in range(LENT):
@@ -200,35 +211,52 @@ cdef void come(ModelStepper self, TouchLanes* x) noexcept nogil:
     self.linear.started[0] = True
 
 
-cdef void go_home(ModelStepper self, TouchLanes* x) noexcept nogil:
-    # what the steps of lanes leave
+cdef void go_home(ModelStepper self, TouchLanes* x, const bint* some) noexcept nogil:
+    # what the steps of some lanes leave, at node 1
     cdef double* lent[LENT]
     cdef double* at[LENT][MOST_LANES]
     cdef vt_real* own[LENT]
     cdef int size[LENT]
-    cdef bint factored[MOST_LANES]
-    cdef int k, l, always = list_arrays(self, x, own, size)
+    cdef int k, l
     cdef Home* h
-    own[0], own[1], own[6] = self.lane.state.q2, self.lane.state.x2, &x.moved_there
+    list_arrays(self, x, own, size)
     for l in range(VT_WIDTH):
         h = x.home[l]
         list_lent(h, lent)
         for k in range(LENT):
             at[k][l] = lent[k]
-        factored[l] = x.on[l] and not x.old[l]
-        if not x.on[l]:
+        if not some[l]:
             continue
-        memcpy(h.node_before, h.q, self.nq * sizeof(double))
-        h.seen[0], h.past_seen[0] = self.lane.guess.seen[l], x.past.seen[l]
-        h.corrections, h.error = self.lane.now[l].iterations, self.lane.now[l].error
-        h.factored, h.solves = x.factored[l], x.solves[l]
-        if factored[l]:
-            h.pivot_signs[0] = self.lane.operator.pivot_signs[l]
-        h.status = OK
-    for k in range(always):
-        give(x, own[k], size[k], at[k], x.on)
-    for k in range(OPERATORS, OPERATORS_END if any_of(factored) else OPERATORS):
-        give(x, own[k], size[k], at[k], factored)
+        h.seen[0], h.past_seen[0], h.jumped[0] = self.lane.guess.seen[l], x.past.seen[l], x.jumped[l]
+        for k in range(x.plan.contacts):
+            h.active[k] = PUSHED if x.active[k * VT_WIDTH + l] else 0
+            h.pushed_before[k] = x.pushed_before[k * VT_WIDTH + l]
+    for k in range(CHANGES):
+        give(x, own[k], size[k], at[k], some)
+    return_operators(self, x, some)
+
+
+cdef void return_operators(ModelStepper self, TouchLanes* x, const bint* some) noexcept nogil:
+    # those of some lanes that differ from those of their homes
+    cdef double* lent[LENT]
+    cdef double* at[LENT][MOST_LANES]
+    cdef vt_real* own[LENT]
+    cdef int size[LENT]
+    cdef bint those[MOST_LANES]
+    cdef int k, l
+    for l in range(VT_WIDTH):
+        those[l] = some[l] and x.changed[l]
+    if not any_of(those):
+        return
+    list_arrays(self, x, own, size)
+    for l in range(VT_WIDTH):
+        list_lent(x.home[l], lent)
+        for k in range(LENT):
+            at[k][l] = lent[k]
+        if those[l]:
+            x.home[l].pivot_signs[0], x.changed[l] = self.lane.operator.pivot_signs[l], False
+    for k in range(CHANGES, OPERATORS_END):
+        give(x, own[k], size[k], at[k], those)
 
 
 # ---- node 1 ------------------------------------------------------------------------------------------------
@@ -647,7 +675,7 @@ cdef void close_lane(ModelStepper self, TouchLanes* x, int l, int k, double turn
     if not (self.lane.newton.now[l].signs_ok and turn < LONG_TURN):
         x.on[l] = False
         return
-    x.home[l].passes, x.home[l].turn = k, turn
+    x.passes[l], x.turn[l] = k, turn
     for j in range(self.nv):
         vt_put(&x.residual[j], l, vt_get(self.lane.newton.r[j], l))
 
@@ -717,6 +745,8 @@ cdef void factor_in_lanes(ModelStepper self, TouchLanes* x, const bint* factors)
     cdef const vt_real* moved
     cdef double scaled = -1.0 / self.lane.now.h
     cdef int body, other, port, to, k, c, l
+    # lanes that leave have those of the start of the step
+    return_operators(self, x, factors)
     memcpy(self.lane.newton.factors, factors, VT_WIDTH * sizeof(bint))
     variational_factor(self)
     step = linear_time_at(self, self.linear.trial)
@@ -874,90 +904,120 @@ cdef void end_in_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
     stay_where(x, vt_le(size, vt_set1(MOST)))
 
 
-cdef void keep_in_lane(ModelStepper self, TouchLanes* x, int l, Home* h) noexcept nogil:
-    # the impulses and slips of a lane: see `keep_touch`
+cdef void keep_in_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
+    # impulses and slips: see `keep_touch`
     cdef const HomePlan* plan = x.plan
     cdef ContactProblem* y = &x.cones
-    cdef const vt_contact* e
-    cdef double* told
-    cdef double share = 1.0, size
-    cdef double lam[3]
-    cdef double given[3]
-    cdef double way[3]
-    cdef int c, k, j, o, was[STEADY_CONTACTS]
-    cdef bint jumps = False
+    cdef vt_real* told
+    cdef const Touch* at
+    cdef vt_real zero = vt_set1(0.0), one = vt_set1(1.0), share, size, acts, gap, infinite = vt_set1(INFINITY)
+    cdef vt_mask far, some, shared, slides
+    cdef Vec3 lam, slip
+    cdef bint was[STEADY_CONTACTS * MOST_LANES]
+    cdef int c, k, l, o
     for c in range(plan.contacts):
-        told = h.told + TOLD * c
-        was[c] = h.active[c]
-        h.pushed_before[c] = told[0] != 0.0 or told[1] != 0.0 or told[2] != 0.0
-        memset(told, 0, TOLD * sizeof(double))
-        memset(h.lam + 3 * c, 0, 3 * sizeof(double))
-        memset(h.way + 3 * c, 0, 3 * sizeof(double))
-        h.active[c] = 0
-        told[6] = INFINITY if x.far[c * VT_WIDTH + l] else vt_get(x.there[c].gap, l) + 0.0
-        h.gap_before[c] = INFINITY if x.far[c * VT_WIDTH + l] else vt_get(x.here[c].gap, l)
-    if x.drifted[l]:
-        share = 1.0 / (1.0 + h.idled[0])
-    h.idled[0] = h.idled[0] + 1.0 if x.idle[l] else 0.0
+        told, far = x.told + TOLD * c, where(&x.far[c * VT_WIDTH])
+        acts = vt_abs(told[0]) + vt_abs(told[1]) + vt_abs(told[2])
+        for l in range(VT_WIDTH):
+            x.pushed_before[c * VT_WIDTH + l] = vt_get(acts, l) != 0.0
+            was[c * VT_WIDTH + l] = x.active[c * VT_WIDTH + l]
+            x.active[c * VT_WIDTH + l] = False
+        for k in range(6):
+            told[k] = zero
+        gap = x.there[c].gap + zero
+        told[6] = vt_select(far, infinite, gap)
+        x.gap_before[c] = vt_select(far, infinite, x.here[c].gap)
+        for k in range(3):
+            x.lam[3 * c + k] = x.way[3 * c + k] = zero
+    share = vt_select(where(x.drifted), one / (one + x.idled), one)
+    x.idled = vt_select(where(x.idle), x.idled + one, zero)
+    shared = vt_lt(share, one)
     for k in range(x.count):
         c, o = x.member[k], y.row[k]
-        e, told = &plan.touch[c], h.told + TOLD * c
-        if not (vt_get(y.lam[o], l) > 0.0 and vt_get(y.w[o], l) < vt_get(y.diagonal[o], l) * vt_get(y.lam[o], l)):
+        told, at = x.told + TOLD * c, &x.here[c]
+        some = vt_lt(zero, y.lam[o]) & vt_lt(y.w[o], y.diagonal[o] * y.lam[o])
+        acts = vt_select(some, one, zero)
+        for l in range(VT_WIDTH):
+            x.active[c * VT_WIDTH + l] = vt_get(acts, l) != 0.0
+        x.hold[c] = vt_select(some, x.target[c], x.hold[c])
+        told[6] = vt_select(some, x.there[c].gap + zero, told[6])
+        lam = world_of(x, k, y.lam + o)
+        told[0], told[1], told[2] = (vt_select(some, zero + lam.x, zero), vt_select(some, zero + lam.y, zero),
+                                     vt_select(some, zero + lam.z, zero))
+        slip = world_of(x, k, y.given + o)
+        slip = vec3(share * lam.x + (one - share) * slip.x, share * lam.y + (one - share) * slip.y,
+                    share * lam.z + (one - share) * slip.z)
+        x.lam[3 * c] = vt_select(some, vt_select(shared, slip.x, lam.x), zero)
+        x.lam[3 * c + 1] = vt_select(some, vt_select(shared, slip.y, lam.y), zero)
+        x.lam[3 * c + 2] = vt_select(some, vt_select(shared, slip.z, lam.z), zero)
+        if y.dim[k] != 3:
             continue
-        h.active[c], h.hold[c] = PUSHED, vt_get(x.target[c], l)
-        told[6] = vt_get(x.there[c].gap, l) + 0.0
-        world_of(x, k, y.lam + o, l, lam)
-        for j in range(3):
-            told[j] += lam[j]
-        if share < 1.0:
-            world_of(x, k, y.given + o, l, given)
-            for j in range(3):
-                lam[j] = share * lam[j] + (1.0 - share) * given[j]
-        memcpy(h.lam + 3 * c, lam, 3 * sizeof(double))
-        if y.dim[k] == 3:
-            slip_of(x, k, l, way)
-            memcpy(told + 3, way, 3 * sizeof(double))
-            size = sqrt(way[0] * way[0] + way[1] * way[1] + way[2] * way[2])
-            if size > SLIDING:
-                for j in range(3):
-                    h.way[3 * c + j] = 1.0 / size * way[j]
-    for c in range(plan.contacts):
-        jumps = jumps or (h.active[c] and not was[c])
-    h.jumped[0] = jumps
+        slip = axpy(x.w[o + 1], at.t1, scale(x.w[o + 2], at.t2))
+        told[3], told[4], told[5] = (vt_select(some, slip.x, zero), vt_select(some, slip.y, zero),
+                                     vt_select(some, slip.z, zero))
+        size = vt_sqrt(slip.x * slip.x + slip.y * slip.y + slip.z * slip.z)
+        slides = some & vt_lt(vt_set1(SLIDING), size)
+        x.way[3 * c] = vt_select(slides, one / size * slip.x, zero)
+        x.way[3 * c + 1] = vt_select(slides, one / size * slip.y, zero)
+        x.way[3 * c + 2] = vt_select(slides, one / size * slip.z, zero)
+    for l in range(VT_WIDTH):
+        x.jumped[l] = False
+        for c in range(plan.contacts):
+            x.jumped[l] = x.jumped[l] or (x.active[c * VT_WIDTH + l] and not was[c * VT_WIDTH + l])
 
 
-cdef inline void world_of(TouchLanes* x, int k, const vt_real* lam, int l, double* to) noexcept nogil:
+cdef inline Vec3 world_of(TouchLanes* x, int k, const vt_real* lam) noexcept nogil:
     # the impulse of a member in world axes
     cdef const Touch* at = &x.here[x.member[k]]
     cdef Vec3 f = scale(lam[0], at.n)
     if x.cones.dim[k] >= 3:
         f = axpy(lam[1], at.t1, axpy(lam[2], at.t2, f))
-    to[0], to[1], to[2] = vt_get(f.x, l), vt_get(f.y, l), vt_get(f.z, l)
+    return f
 
 
-cdef inline void slip_of(TouchLanes* x, int k, int l, double* to) noexcept nogil:
-    cdef const Touch* at = &x.here[x.member[k]]
-    cdef int o = x.cones.row[k]
-    cdef Vec3 s = axpy(x.w[o + 1], at.t1, scale(x.w[o + 2], at.t2))
-    to[0], to[1], to[2] = vt_get(s.x, l), vt_get(s.y, l), vt_get(s.z, l)
+# ---- steps -------------------------------------------------------------------------------------------------
 
 
-# ---- a step ------------------------------------------------------------------------------------------------
-
-
-cdef void step_together(ModelStepper self, const HomePlan* plan, Home** home, int count) noexcept nogil:
-    # of as many instances as there are lanes, at most
+cdef void step_together(ModelStepper self, const HomePlan* plan, Home** home, int count, int steps) noexcept nogil:
+    # of as many instances as there are lanes, at most, while most of these go on together
     cdef TouchLanes* x = self.contact
-    cdef int l
+    cdef bint before[MOST_LANES]
+    cdef int k, l, left
     x.plan, x.home = plan, home
     use(self, 0)
     self.lane.now.h = plan.h
     self.lane.now.cause = OK
     for l in range(VT_WIDTH):
-        x.on[l] = x.open[l] = l < count
-        self.lane.left[l] = not x.on[l]
-        home[l].status = NOT_CONVERGED
+        x.on[l] = l < count
+        home[l].status, home[l].steps, home[l].age = OK, 0, -1
+        home[l].corrections = home[l].most = home[l].passes = home[l].factored = home[l].solves = 0
     come(self, x)
+    for k in range(steps):
+        memcpy(before, x.on, VT_WIDTH * sizeof(bint))
+        step_of_lanes(self, x)
+        left = 0
+        for l in range(VT_WIDTH):
+            self.lane.left[l] = not x.on[l]
+            before[l] = before[l] and not x.on[l]
+            if before[l]:
+                home[l].status = NOT_CONVERGED
+            left += not x.on[l]
+        if k > 0 and any_of(before):
+            go_home(self, x, before)
+        if left == VT_WIDTH:
+            return
+        accept_lanes(self, x)
+        if 2 * (VT_WIDTH - left) < count:
+            break
+    go_home(self, x, x.on)
+
+
+cdef void step_of_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
+    # of lanes that are on; those that have to leave are not on any more, and at node 1
+    cdef int l
+    for l in range(VT_WIDTH):
+        x.open[l] = x.on[l]
+        self.lane.left[l] = not x.on[l]
     self.method.prepare(self)
     if touch_node(self, x) and gather_members(self, x):
         predict(self)
@@ -966,17 +1026,38 @@ cdef void step_together(ModelStepper self, const HomePlan* plan, Home** home, in
     else:
         memset(x.on, 0, VT_WIDTH * sizeof(bint))
     self.lane.newton.impulse = NULL
-    if not any_of(x.on):
-        return
-    end_in_lanes(self, x)
+    if any_of(x.on):
+        end_in_lanes(self, x)
+
+
+cdef void accept_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
+    # node 2 becomes node 1
+    cdef State* at = &self.lane.state
+    cdef Home* h
+    cdef int l
     for l in range(VT_WIDTH):
-        self.lane.left[l] = not x.on[l]
         # `learn` corrects the increment further
         x.solves[l] += self.lane.now[l].error > 0.03 * self.shared.choices.tolerance * self.lane.newton.now[l].scale
     learn(self)
     self.method.pass_on(self)
     guess_learn(&x.past, x.ports, x.u, NULL, x.T)
-    for l in range(count):
-        if x.on[l]:
-            keep_in_lane(self, x, l, home[l])
-    go_home(self, x)
+    keep_in_lanes(self, x)
+    memcpy(x.node_before, at.q, self.nq * sizeof(vt_real))
+    at.q, at.q2 = at.q2, at.q
+    at.x, at.x2 = at.x2, at.x
+    x.moved = x.moved_there
+    for l in range(VT_WIDTH):
+        if not x.on[l]:
+            continue
+        h = x.home[l]
+        h.steps += 1
+        h.last, h.error, h.turn = self.lane.now[l].iterations, self.lane.now[l].error, x.turn[l]
+        h.corrections += h.last
+        h.most = max(h.most, h.last)
+        h.passes += x.passes[l]
+        h.factored += x.factored[l]
+        h.solves += x.solves[l]
+        if not x.old[l]:
+            x.changed[l], h.age = True, 0
+        elif h.age >= 0:
+            h.age += 1

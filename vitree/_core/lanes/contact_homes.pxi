@@ -70,7 +70,8 @@ cdef class ContactLanes:
     cdef Home* room             # (most,)
     cdef unsigned long long* key    # (most,)
     cdef int* status
-    cdef bint* done
+    cdef int* left              # steps of this call
+    cdef bint* alone            # its own stepper takes the next one
     cdef bint* held
     cdef bint* alike            # they have the model of the owner, its contacts and its drives
     cdef Py_ssize_t most
@@ -98,7 +99,8 @@ cdef class ContactLanes:
         PyMem_Free(self.room)
         PyMem_Free(self.key)
         PyMem_Free(self.status)
-        PyMem_Free(self.done)
+        PyMem_Free(self.left)
+        PyMem_Free(self.alone)
         PyMem_Free(self.held)
         PyMem_Free(self.alike)
 
@@ -108,10 +110,12 @@ cdef class ContactLanes:
         self.room = <Home*>PyMem_Realloc(self.room, count * sizeof(Home))
         self.key = <unsigned long long*>PyMem_Realloc(self.key, count * sizeof(unsigned long long))
         self.status = <int*>PyMem_Realloc(self.status, count * sizeof(int))
-        self.done = <bint*>PyMem_Realloc(self.done, count * sizeof(bint))
+        self.left = <int*>PyMem_Realloc(self.left, count * sizeof(int))
+        self.alone = <bint*>PyMem_Realloc(self.alone, count * sizeof(bint))
         self.held = <bint*>PyMem_Realloc(self.held, count * sizeof(bint))
         self.alike = <bint*>PyMem_Realloc(self.alike, count * sizeof(bint))
-        if self.room == NULL or self.key == NULL or self.status == NULL or self.done == NULL or self.held == NULL or self.alike == NULL:
+        if (self.room == NULL or self.key == NULL or self.status == NULL or self.left == NULL or self.alone == NULL
+                or self.held == NULL or self.alike == NULL):
             raise MemoryError
         self.most = count
         return 0
@@ -139,7 +143,7 @@ cdef unsigned long long steady_key(ModelStepper self) noexcept nogil:
     cdef unsigned long long key = 0
     cdef int c
     cdef double h = self.shared.schedule.span
-    if not (self.linear.started[0] and self.lane.reuses[0].have and x.have_ports[0] and may_keep(x)
+    if not (self.shared.schedule.spans == NULL and self.linear.started[0] and self.lane.reuses[0].have and x.have_ports[0] and may_keep(x)
             and self.lane.guesses[0].seen.count >= 4 and x.past.seen.count > 1 and not self.parted
             and self.lane.guesses[0].seen.h == h and x.past.seen.h == h and self.lane.clock.h_last == h
             and not self.lane.progress.opening and self.watched_out == NULL
@@ -168,22 +172,27 @@ cdef void lend(ModelStepper self, Home* h) noexcept nogil:
 
 
 cdef void take_home(ModelStepper self, const Home* h) noexcept nogil:
-    # what else follows a step that was taken in lanes
+    # what else follows steps that were taken in lanes
     cdef Touching* x = &self.contact
     cdef Now* now = self.lane.now
-    now.cause, now.iterations, now.error, now.contraction = OK, h.corrections, h.error, NAN
+    cdef Clock* clock = self.lane.clock
+    now.cause, now.iterations, now.error, now.contraction = OK, h.last, h.error, NAN
     now.turn, now.off, now.estimate = sqrt(h.turn), NAN, NAN
-    self.lane.reuses[0].age = 0 if h.factored else self.lane.reuses[0].age + 1
+    self.lane.reuses[0].age = h.age if h.age >= 0 else self.lane.reuses[0].age + h.steps
     self.lane.progress.factorisations += h.factored
-    self.lane.progress.residuals += 1 + h.passes
+    self.lane.progress.residuals += h.steps + h.passes
     self.lane.progress.solves += h.solves
-    self.lane.clock.h_last, self.lane.clock.restarted = now.h, False
+    clock.h_last, clock.restarted = now.h, False
     x.passes += h.passes
     # the places of contacts, and the list of what is near, are those of another state
     x.placed1 = x.placed2 = x.told2 = x.have_list = False
     Stepper.close_step(self)
-    if steps_here(self.lane.clock) == 1:
-        self.post_contact.first = self.lane.clock.t
+    if steps_here(clock) == 1:
+        self.post_contact.first = clock.t
+    clock.steps += h.steps - 1
+    clock.total_iterations += h.corrections - h.last
+    clock.most_iterations = max(clock.most_iterations, h.most)
+    clock.t = clock.t0 + clock.steps * now.h
 
 
 cdef int step_alone(ModelStepper self) noexcept nogil:
@@ -240,14 +249,14 @@ cdef void tell_and_leave(ModelStepper self, bint by_momentum, double* q, double*
 
 
 cdef void step_group(ContactLanes lanes, void** at, const int* which, int count) noexcept nogil:
-    # a step of some instances with the same contacts, where they are enough
+    # steps of some instances with the same contacts, where they are enough
     cdef Lend give = <Lend>lend
     cdef TakeHome take = <TakeHome>take_home
     cdef Home* home[MOST_LANES]
     cdef int taken[MOST_LANES]
     cdef const Home* first
     cdef Home* h
-    cdef int k, l = 0, most = 6 * min(<int>STEADY_CONTACTS, lanes.owner.shared.m.nbody)
+    cdef int k, l = 0, most = 6 * min(<int>STEADY_CONTACTS, lanes.owner.shared.m.nbody), steps = <int>MOST_AT_ONCE
     if count < min(FEWEST_TOGETHER, lanes.width):
         return
     for k in range(count):
@@ -258,6 +267,7 @@ cdef void step_group(ContactLanes lanes, void** at, const int* which, int count)
                 or memcmp(h.owner_past, h.owner, h.ports * sizeof(int)) != 0):
             continue
         taken[l] = which[k]
+        steps = min(steps, lanes.left[which[k]])
         l += 1
     if l < min(FEWEST_TOGETHER, lanes.width):
         return
@@ -266,50 +276,58 @@ cdef void step_group(ContactLanes lanes, void** at, const int* which, int count)
     lanes.plan.touch = lanes.owner.touch
     for k in range(l, lanes.width):
         home[k] = home[l - 1]
-    lanes.call(lanes.at, &lanes.plan, home, l)
-    lanes.tried += l
+    lanes.call(lanes.at, &lanes.plan, home, l, steps)
     for k in range(l):
-        if home[k].status == OK:
-            take(at[taken[k]], home[k])
-            lanes.done[taken[k]] = True
-            lanes.together += 1
+        h = home[k]
+        lanes.tried += h.steps + (h.status != OK)
+        lanes.together += h.steps
+        lanes.steps += h.steps
+        lanes.left[taken[k]] -= h.steps
+        lanes.alone[taken[k]] = h.status != OK
+        if h.steps:
+            take(at[taken[k]], h)
 
 
-cdef void step_each(ContactLanes lanes, void** at, Py_ssize_t first, Py_ssize_t end) noexcept nogil:
-    # a step of the instances from first to end whose status is OK
+cdef bint step_each(ContactLanes lanes, void** at, Py_ssize_t first, Py_ssize_t end) noexcept nogil:
+    # steps of the instances from first to end that have some left: in a group, or where that is not possible a single one;
+    # whether any is left
     cdef SteadyKey ask = <SteadyKey>steady_key
-    cdef StepAlone alone = <StepAlone>step_alone
+    cdef StepAlone step = <StepAlone>step_alone
     cdef int group[MOST_LANES]
     cdef unsigned long long key
     cdef Py_ssize_t i, k
     cdef int size
+    cdef bint any_left = False
     for i in range(first, end):
-        lanes.key[i] = ask(at[i]) if lanes.status[i] == OK and lanes.alike[i] else 0
-        lanes.done[i] = lanes.status[i] != OK
+        lanes.alone[i] = lanes.left[i] > 0
+        lanes.key[i] = ask(at[i]) if lanes.alone[i] and lanes.alike[i] else 0
     for i in range(first, end):
         key, size = lanes.key[i], 0
-        if key == 0 or lanes.done[i]:
+        if key == 0:
             continue
         for k in range(i, end):
-            if lanes.key[k] == key and not lanes.done[k]:
+            if lanes.key[k] == key:
                 group[size] = <int>k
                 size += 1
                 if size == lanes.width:
                     break
         step_group(lanes, at, group, size)
         for k in range(size):
-            # where the step was not taken together, its stepper takes it
             lanes.key[group[k]] = 0
     for i in range(first, end):
-        if lanes.status[i] == OK:
+        if lanes.alone[i]:
             lanes.steps += 1
-            if not lanes.done[i]:
-                lanes.status[i] = alone(at[i])
+            lanes.left[i] -= 1
+            lanes.status[i] = step(at[i])
+            if lanes.status[i] != OK:
+                lanes.left[i] = 0
+        any_left = any_left or lanes.left[i] > 0
+    return any_left
 
 
 def advance_in_lanes(ContactLanes lanes, tuple steppers, const Py_ssize_t[::1] which, long steps, torque, inputs,
                      bint by_momentum, double[:, ::1] q, double[:, ::1] v):
-    """As :func:`advance_together`, step by step, with as many steps as possible in lanes."""
+    """As :func:`advance_together`, with as many steps as possible in lanes."""
     cdef const double[:, ::1] tau = torque if torque is not None else None
     cdef const double[:, ::1] u = inputs if inputs is not None else None
     cdef Py_ssize_t count = q.shape[0], m = which.shape[0], i, row, first, end
@@ -321,7 +339,6 @@ def advance_in_lanes(ContactLanes lanes, tuple steppers, const Py_ssize_t[::1] w
     cdef TakeDrive drive = <TakeDrive>drive_with
     cdef Tell tell = <Tell>tell_and_leave
     cdef Release release = <Release>let_it_go
-    cdef long k
     out = np.full(m, CAREFUL, dtype=np.intc)
     cdef int[::1] status = out
     if m == 0 or not 1 <= steps <= MOST_AT_ONCE:
@@ -364,12 +381,12 @@ def advance_in_lanes(ContactLanes lanes, tuple steppers, const Py_ssize_t[::1] w
                         u_row = &u[row, 0]
                     lanes.status[i] = drive(at[i], tau_row, u_row)
                 lanes.held[i] = lanes.status[i] == OK
+                lanes.left[i] = <int>steps if lanes.held[i] else 0
             first = 0
             while first < m:
                 # all steps of instances whose memory the processor keeps near
                 end = min(first + NEAR_TOGETHER, m)
-                for k in range(steps):
-                    step_each(lanes, at, first, end)
+                while step_each(lanes, at, first, end):
                     if overdue(&since, LOOK_STEPS - 1):
                         with gil:
                             PyErr_CheckSignals()

@@ -34,12 +34,16 @@ cdef struct Home:               # of an instance
     int ports                   # of P, and the bodies that they and those of past impulses belong to
     const int* owner
     const int* owner_past
-    int status                  # OK where the step was taken; else nothing has changed
+    int status                  # OK, or that it has left: its next step is for its own stepper
+    int steps                   # that were taken, and their corrections: all, the most and the last
     int corrections
+    int most
+    int last
     int passes
     int factored                # operators, and solutions by them
     int solves
-    double error
+    int age                     # steps since the last operator; -1: it is that of before
+    double error                # of the last step
     double turn
 
 
@@ -60,7 +64,7 @@ cdef struct HomePlan:           # what is common to the instances of a group
     const int* owner            # (ports,) their bodies
 
 
-ctypedef void (*StepTogether)(void* block, const HomePlan* plan, Home** home, int count) noexcept nogil
+ctypedef void (*StepTogether)(void* block, const HomePlan* plan, Home** home, int count, int steps) noexcept nogil
 
 
 cdef inline size_t home_layout() noexcept nogil:
