@@ -1,7 +1,8 @@
-# Steps in contact of several instances, a lane each, that go on as the step before: the same points and spheres on planes are
-# in contact, nothing strikes, and the operator and its response to impulses are at hand. Each instance has a stepper of its
-# own, whose kept memory is read, and written where the step was taken. A lane for which anything else holds leaves: its
-# stepper takes the step. The algorithm is that of contact/variational.pxi with one tree, to the bit.
+# Steps in contact of several instances, a lane each, that go on as the step before: points and spheres on planes are in
+# contact, of the same bodies in all lanes, nothing strikes, and the operator and its response to impulses are at hand. Each
+# instance has a stepper of its own, whose kept memory is read, and written where steps were taken. A lane for which anything
+# else holds leaves: its stepper takes the step. The algorithm is that of contact/variational.pxi with one tree, to the bit.
+# Rows of contacts that a lane does not have are zeros there, with a diagonal of 1: sums and corrections are those without.
 
 cdef enum:
     LANE_PASSES = 8         # most corrections of a step in lanes
@@ -43,7 +44,8 @@ cdef struct TouchLanes:
     bint* pushed_before
     bint* far               # (contacts, lanes) at the end of the step
     int* member             # (count,)
-    int* within             # (contacts,)
+    bint* inside            # (contacts, lanes) whether it is a member
+    bint* partly            # (count,) a member of some lanes only
     int* port_of_body       # (nbody,)
     int* owner              # (ports,) zeros: the tree of each port
     Pose* pose1             # (nbody,)
@@ -59,7 +61,8 @@ cdef struct TouchLanes:
     vt_real idled
     vt_real moved_there
     vt_real reach
-    int* patch_count        # (patches,)
+    int* patch_count        # (patches, lanes) members, and whether they are rows of a patch
+    bint* patch_whole       # (patches,)
     Vec3* patch_centre
     Vec3* patch_slip
     vt_real* patch_turn
@@ -93,11 +96,13 @@ cdef int touch_lanes_make(TouchLanes* x, Memory memory, const vt_model* m) excep
     x.active, x.far, x.pushed_before = (<bint*>memory.scratch(most * VT_WIDTH * sizeof(bint)),
                                         <bint*>memory.scratch(most * VT_WIDTH * sizeof(bint)),
                                         <bint*>memory.scratch(most * VT_WIDTH * sizeof(bint)))
-    x.member, x.within = <int*>memory.scratch(most * sizeof(int)), <int*>memory.scratch(most * sizeof(int))
+    x.member, x.partly = <int*>memory.scratch(most * sizeof(int)), <bint*>memory.scratch(most * sizeof(bint))
+    x.inside = <bint*>memory.scratch(most * VT_WIDTH * sizeof(bint))
     x.port_of_body, x.stands = <int*>memory.scratch(m.nbody * sizeof(int)), <bint*>memory.scratch(m.nbody * sizeof(bint))
     x.owner = <int*>memory.scratch(x.most_ports * sizeof(int))
     x.pose1, x.pose2 = <Pose*>memory.scratch(m.nbody * sizeof(Pose)), <Pose*>memory.scratch(m.nbody * sizeof(Pose))
-    x.patch_count, x.patch_turn = <int*>memory.scratch(most * sizeof(int)), memory.scratch_reals(most)
+    x.patch_count, x.patch_turn = <int*>memory.scratch(most * VT_WIDTH * sizeof(int)), memory.scratch_reals(most)
+    x.patch_whole = <bint*>memory.scratch(most * sizeof(bint))
     x.patch_centre, x.patch_slip = <Vec3*>memory.scratch(most * sizeof(Vec3)), <Vec3*>memory.scratch(most * sizeof(Vec3))
     x.rows, x.answers = memory.scratch_reals(x.most_ports * m.nv), memory.scratch_reals(x.most_ports * m.nv)
     x.P = memory.scratch_reals(x.most_ports * x.most_ports)
@@ -331,29 +336,26 @@ cdef void judge_far(TouchLanes* x, const Pose* pose, vt_real moved) noexcept nog
 
 
 cdef bint touch_node(ModelStepper self, TouchLanes* x) noexcept nogil:
-    # contacts at node 1, and those in the solve, which are equal in the lanes that remain; whether there are any
+    # contacts at node 1, and those in the solve of any lane; whether there are any
     cdef const HomePlan* plan = x.plan
     cdef const vt_contact* e
     cdef Touch* at
     cdef vt_real least = vt_set1(INFINITY), most = vt_set1(0.0), away = away_by(x.moved)
-    cdef bint inside[MOST_LANES]
-    cdef bint near
+    cdef bint* inside
+    cdef bint near, some
     cdef double gap, before
-    cdef int c, l, k, ahead = -1
+    cdef int c, l, k
     stand_at(self, self.linear.node1, x.pose1)
     x.reach = vt_set1(1.0)
     for k in range(self.shared.m.nbody):
         x.reach = vt_max(x.reach, dot(x.pose1[k].o, x.pose1[k].o))
     x.reach = vt_sqrt(x.reach)
     judge_far(x, x.pose1, x.moved)
-    for l in range(VT_WIDTH):
-        if x.on[l] and ahead < 0:
-            ahead = l
     x.count = 0
     for c in range(plan.contacts):
-        e, at = &plan.touch[c], &x.here[c]
-        x.within[c] = OUTSIDE
+        e, at, inside, some = &plan.touch[c], &x.here[c], &x.inside[c * VT_WIDTH], False
         if e.kind != ON_PLANE:
+            memset(inside, 0, VT_WIDTH * sizeof(bint))
             continue
         touch_plane(e, x.pose1, at)
         across(at)
@@ -361,22 +363,25 @@ cdef bint touch_node(ModelStepper self, TouchLanes* x) noexcept nogil:
             gap, before = vt_get(at.gap, l), vt_get(x.gap_before[c], l)
             inside[l] = x.active[c * VT_WIDTH + l]
             if x.far[c * VT_WIDTH + l] and not inside[l]:
-                vt_put(&at.gap, l, INFINITY)
                 gap = INFINITY
             vt_put(&x.target[c], l, vt_get(x.hold[c], l) if inside[l] else min(0.0, gap))
             near = plan.culls and e.patch < 0 and not (gap > vt_get(away, l) and ball_of(plan, c) >= 0)
             # it acted, it rests, or it closes soon: see `admit`
             inside[l] = inside[l] or (gap <= RESTING_GAP and before <= RESTING_GAP) or (
                 near and gap - before < 0.0 and gap + FORESEEN * (gap - before) < 0.0)
-            if x.on[l] and inside[l] != inside[ahead]:
-                x.on[l] = x.open[l] = False
+            some = some or (x.on[l] and inside[l])
             if not inside[l] and near:
                 vt_put(&least, l, min(vt_get(least, l), gap))
                 vt_put(&most, l, max(vt_get(most, l), fabs(gap - before)))
-        x.within[c] = INSIDE if inside[ahead] else OUTSIDE
-        if inside[ahead]:
-            x.member[x.count] = c
-            x.count += 1
+        if not some:
+            continue
+        x.member[x.count] = c
+        x.partly[x.count] = False
+        for l in range(VT_WIDTH):
+            # lanes that are not on may have any
+            inside[l] = inside[l] or not x.on[l]
+            x.partly[x.count] = x.partly[x.count] or not inside[l]
+        x.count += 1
     # others may close within the first correction
     stay_where(x, vt_le(FORESEEN * most, least))
     return x.count > 0 and any_of(x.on)
@@ -391,7 +396,7 @@ cdef inline int ball_of(const HomePlan* plan, int c) noexcept nogil:
 
 
 cdef inline bint patched(const TouchLanes* x, const vt_contact* e) noexcept nogil:
-    return e.patch >= 0 and x.patch_count[e.patch] > 1
+    return e.patch >= 0 and x.patch_whole[e.patch]
 
 
 cdef inline Vec3 point_of(const TouchLanes* x, int c) noexcept nogil:
@@ -399,8 +404,60 @@ cdef inline Vec3 point_of(const TouchLanes* x, int c) noexcept nogil:
     return tmul(x.pose1[x.plan.touch[c].body_a].R, x.here[c].arm_a)
 
 
+cdef void compare_members(TouchLanes* x) noexcept nogil:
+    # lanes leave where others touch with more bodies than they do, or with more points of a body that has one there, or where
+    # the problem without the other rows would be solved in another way
+    cdef const HomePlan* plan = x.plan
+    cdef const vt_contact* e
+    cdef bint touched[MOST_LANES]
+    cdef bint apart = False
+    cdef int rows[MOST_LANES]
+    cdef int k, p, l, most = 0
+    memset(x.patch_count, 0, max(1, plan.patches) * VT_WIDTH * sizeof(int))
+    memset(rows, 0, VT_WIDTH * sizeof(int))
+    for k in range(x.count):
+        e = &plan.touch[x.member[k]]
+        apart = apart or x.partly[k]
+        most += e.dim
+        for l in range(VT_WIDTH):
+            if x.inside[x.member[k] * VT_WIDTH + l]:
+                rows[l] += e.dim
+                if e.patch >= 0:
+                    x.patch_count[e.patch * VT_WIDTH + l] += 1
+    for p in range(plan.patches):
+        x.patch_whole[p] = False
+        for l in range(VT_WIDTH):
+            x.patch_whole[p] = x.patch_whole[p] or (x.on[l] and x.patch_count[p * VT_WIDTH + l] > 1)
+        for l in range(VT_WIDTH):
+            if x.patch_whole[p] and x.patch_count[p * VT_WIDTH + l] == 1:
+                x.on[l] = x.open[l] = False
+    for l in range(VT_WIDTH):
+        vt_put(&x.cones.price, l, max(1.0, rows[l] / DENSE_ROWS))
+        if rows[l] != most and 2 * plan.ports > 3 * rows[l]:
+            x.on[l] = x.open[l] = False
+    p = 0 if apart else plan.ports
+    while p < plan.ports:
+        memset(touched, 0, VT_WIDTH * sizeof(bint))
+        for k in range(x.count):
+            for l in range(VT_WIDTH if plan.touch[x.member[k]].body_a == plan.owner[p] else 0):
+                touched[l] = touched[l] or x.inside[x.member[k] * VT_WIDTH + l]
+        for l in range(VT_WIDTH):
+            x.on[l], x.open[l] = x.on[l] and touched[l], x.open[l] and touched[l]
+        p += 6
+
+
+cdef inline vt_mask has_member(const TouchLanes* x, int k) noexcept nogil:
+    # the lanes
+    return where(&x.inside[x.member[k] * VT_WIDTH])
+
+
+cdef inline Vec3 where3(vt_mask some, Vec3 a) noexcept nogil:
+    cdef vt_real zero = vt_set1(0.0)
+    return vec3(vt_select(some, a.x, zero), vt_select(some, a.y, zero), vt_select(some, a.z, zero))
+
+
 cdef bint gather_members(ModelStepper self, TouchLanes* x) noexcept nogil:
-    # cones, guesses, ports and rows at node 1; whether the ports are those at hand
+    # cones, guesses, ports and rows at node 1; whether the ports are those at hand, and lanes remain
     cdef const HomePlan* plan = x.plan
     cdef const vt_contact* e
     cdef const Touch* at
@@ -408,8 +465,8 @@ cdef bint gather_members(ModelStepper self, TouchLanes* x) noexcept nogil:
     cdef TouchTree on
     cdef Vec3 lam, way
     cdef vt_mask slid_before
-    cdef vt_real zero = vt_set1(0.0), mu
-    cdef int k, c, i, n = 0, p
+    cdef vt_real zero = vt_set1(0.0), mu, share = zero
+    cdef int k, c, i, l, n = 0, p
     for i in range(self.shared.m.nbody):
         x.port_of_body[i] = -1
     for k in range(x.count):
@@ -426,20 +483,22 @@ cdef bint gather_members(ModelStepper self, TouchLanes* x) noexcept nogil:
         x.ports += 6
     if x.ports != plan.ports:
         return False
-    memset(x.patch_count, 0, STEADY_CONTACTS * sizeof(int))
+    compare_members(x)
+    if not any_of(x.on):
+        return False
+    for p in range(plan.patches):
+        x.patch_centre[p] = zero3()
     for k in range(x.count):
         c = x.member[k]
         e, at = &plan.touch[c], &x.here[c]
         if e.patch >= 0:
-            p = e.patch
-            x.patch_centre[p] = add(x.patch_centre[p], point_of(x, c)) if x.patch_count[p] else add(zero3(), point_of(x, c))
-            x.patch_count[p] += 1
+            x.patch_centre[e.patch] = add(x.patch_centre[e.patch], where3(has_member(x, k), point_of(x, c)))
         y.dim[k], y.row[k], y.law[k] = e.dim, n, CONE
         y.give[k] = zero
         mu = vt_set1(e.friction)
         for i in range(LEADS):
             y.lead[LEADS * k + i] = zero
-        lam = load3(x.lam + 3 * c)
+        lam = where3(has_member(x, k), load3(x.lam + 3 * c))
         y.lam[n] = dot(lam, at.n)
         if e.dim >= 3:
             y.lam[n + 1], y.lam[n + 2] = dot(lam, at.t1), dot(lam, at.t2)
@@ -451,10 +510,10 @@ cdef bint gather_members(ModelStepper self, TouchLanes* x) noexcept nogil:
         y.mu[k] = mu
         n += e.dim
     for p in range(plan.patches):
-        if x.patch_count[p] > 1:
-            x.patch_centre[p] = scale(vt_set1(1.0 / x.patch_count[p]), x.patch_centre[p])
-    y.count, y.n, y.planned = x.count, n, False
-    y.price, y.budget = max(1.0, n / DENSE_ROWS), vt_set1(STEP_BUDGET)
+        for l in range(VT_WIDTH):
+            vt_put(&share, l, 1.0 / max(1, x.patch_count[p * VT_WIDTH + l]))
+        x.patch_centre[p] = scale(share, x.patch_centre[p])
+    y.count, y.n, y.planned, y.budget = x.count, n, False, vt_set1(STEP_BUDGET)
     write_lane_rows(x, x.here, x.pose1, x.W1, False)
     return True
 
@@ -474,23 +533,24 @@ cdef void write_lane_rows(TouchLanes* x, const Touch* list, const Pose* pose, To
         e, at, before, to = &x.plan.touch[c], &list[c], &x.here[c], W + x.cones.row[k]
         to.a, to.b, to.size = x.port_of_body[e.body_a], -1, 6
         put_wrench(to.on_a, at.arm_a, at.n, zero3())
-        if e.dim == 1:
-            continue
-        if patched(x, e):
+        if e.dim > 1 and patched(x, e):
             patch_rows(e, before, point_of(x, c), x.patch_centre[e.patch], x.patch_turn[e.patch], x.pose1, pose, end, &patch,
                        to.a, -1, to + 1)
-            continue
-        arm = axpy(vt_set1(-0.0), before.n, before.arm_a)
-        for j in range(2):
-            t = before.t1
-            if j:
-                t = before.t2
-            to[1 + j].a, to[1 + j].b, to[1 + j].size = to.a, -1, 6
-            if end:
-                slip_row(&x.pose1[e.body_a].R, &pose[e.body_a].R, arm, before.n,
-                         rolling_lever(e, e.radius_a, vt_set1(0.0)), t, to[1 + j].on_a)
-            else:
-                put_wrench(to[1 + j].on_a, arm, t, zero3())
+        elif e.dim > 1:
+            arm = axpy(vt_set1(-0.0), before.n, before.arm_a)
+            for j in range(2):
+                t = before.t1
+                if j:
+                    t = before.t2
+                to[1 + j].a, to[1 + j].b, to[1 + j].size = to.a, -1, 6
+                if end:
+                    slip_row(&x.pose1[e.body_a].R, &pose[e.body_a].R, arm, before.n,
+                             rolling_lever(e, e.radius_a, vt_set1(0.0)), t, to[1 + j].on_a)
+                else:
+                    put_wrench(to[1 + j].on_a, arm, t, zero3())
+        for j in range(e.dim if x.partly[k] else 0):
+            store3(to[j].on_a, where3(has_member(x, k), load3(to[j].on_a)))
+            store3(to[j].on_a + 3, where3(has_member(x, k), load3(to[j].on_a + 3)))
 
 
 # ---- passes ------------------------------------------------------------------------------------------------
@@ -537,6 +597,8 @@ cdef void measure_members(ModelStepper self, TouchLanes* x) noexcept nogil:
         c, o = x.member[k], x.cones.row[k]
         e, at = &x.plan.touch[c], &x.here[c]
         x.w[o] = (x.there[c].gap - x.target[c]) * inverse
+        if x.partly[k]:
+            x.w[o] = vt_select(has_member(x, k), x.w[o], vt_set1(0.0))
         if e.dim == 1:
             continue
         if patched(x, e):
@@ -544,6 +606,8 @@ cdef void measure_members(ModelStepper self, TouchLanes* x) noexcept nogil:
                            x.patch_turn[e.patch], x.patch_slip[e.patch])
         else:
             s = slid(e, at, x.pose1, x.pose2)
+        if x.partly[k]:
+            s = where3(has_member(x, k), s)
         x.w[o + 1], x.w[o + 2] = dot(at.t1, s) * inverse, dot(at.t2, s) * inverse
 
 
@@ -551,11 +615,13 @@ cdef void couple_members(TouchLanes* x) noexcept nogil:
     # G = W2^T P W1; lanes whose contacts respond to their own impulses with the opposite sign leave
     cdef ContactProblem* y = &x.cones
     cdef PortTrees on
-    cdef int k
+    cdef int k, j
     on.count, on.first, on.size, on.of_port, on.at, on.base, on.whole = 1, &x.first, &x.ports, x.owner, &x.block, 0, x.ports
     cones_product(y, x.W1, x.W2, x.P, &on, 0, x.ports)
     cones_diagonal(y)
     for k in range(x.count):
+        for j in range(y.row[k], y.row[k] + (y.dim[k] if x.partly[k] else 0)):
+            y.diagonal[j] = vt_select(has_member(x, k), y.diagonal[j], vt_set1(1.0))
         stay_where(x, vt_lt(vt_set1(0.0), y.diagonal[y.row[k]]))
 
 
@@ -893,11 +959,8 @@ cdef void end_in_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
         if plan.touch[c].kind != ON_PLANE:
             continue
         touch_plane(&plan.touch[c], x.pose2, &x.there[c])
-        if x.within[c] == OUTSIDE:
-            # where it was far away at node 1, and is not at node 2
-            touch_plane(&plan.touch[c], x.pose1, &x.here[c])
         for l in range(VT_WIDTH):
-            if x.within[c] == OUTSIDE and not (x.far[c * VT_WIDTH + l] and not x.active[c * VT_WIDTH + l]) and (
+            if not x.inside[c * VT_WIDTH + l] and not (x.far[c * VT_WIDTH + l] and not x.active[c * VT_WIDTH + l]) and (
                     vt_get(x.there[c].gap, l) < vt_get(x.target[c], l) - CLOSES):
                 x.on[l] = False
     size = vt_max_nan(largest(self.lane.state.q2, self.nq), largest(self.lane.state.x2, self.nv))

@@ -139,8 +139,10 @@ cdef int kept_ports(const Touching* x, int bodies) noexcept nogil:
 
 cdef unsigned long long steady_key(ModelStepper self) noexcept nogil:
     # of instances whose steps may be taken together it is the same; 0: the stepper takes it
+    # the same bodies are in contact, and the same ones of those with patches at more than one point
     cdef Touching* x = &self.contact
-    cdef unsigned long long key = 0
+    cdef const vt_contact* e
+    cdef unsigned long long bodies = 0, once = 0, more = 0, bit
     cdef int c
     cdef double h = self.shared.schedule.span
     if not (self.shared.schedule.spans == NULL and self.linear.started[0] and self.lane.reuses[0].have and x.have_ports[0] and may_keep(x)
@@ -153,8 +155,13 @@ cdef unsigned long long steady_key(ModelStepper self) noexcept nogil:
         if x.active[c] == ARRIVED or (x.active[c] and self.touch[c].kind != ON_PLANE):
             return 0
         if x.active[c]:
-            key |= (<unsigned long long>1) << c
-    return key
+            e = &self.touch[c]
+            bodies |= (<unsigned long long>1) << (e.body_a & 63)
+            if e.patch >= 0:
+                bit = (<unsigned long long>1) << (e.patch & 63)
+                more |= once & bit
+                once |= bit
+    return bodies ^ (more << 32 | more >> 32) if bodies else 0
 
 
 cdef void lend(ModelStepper self, Home* h) noexcept nogil:

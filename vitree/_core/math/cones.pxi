@@ -85,7 +85,7 @@ cdef struct ContactProblem:
     vt_real* trial_w
     vt_real* trial_F
     vt_real budget          # corrections of all rows that the step still has
-    double price            # the share of these rows
+    vt_real price           # the share of these rows
     long corrections        # since it was made, of all lanes
     long sweeps
 
@@ -104,7 +104,7 @@ cdef int cones_room(ContactProblem* x, ConeStore* store, int count, int n, int p
     if at == NULL:
         return NO_MEMORY
     vt_release(x.memory)
-    x.room, x.ports_room, x.share, x.price = <int>rows, <int>most, 1.0, 1.0
+    x.room, x.ports_room, x.share, x.price = <int>rows, <int>most, 1.0, vt_set1(1.0)
     ints = <int*>(at + reals)
     x.memory = at
     x.b, x.lam, x.w, x.F, x.d = at, at + rows, at + 2 * rows, at + 3 * rows, at + 4 * rows
@@ -641,7 +641,7 @@ cdef vt_real cone_descend(ContactProblem* x, vt_real goal, int passes, bint stri
             if not goes_on[l]:
                 continue
             x.corrections += 1
-            vt_put(&x.budget, l, vt_get(x.budget, l) - x.price)
+            vt_put(&x.budget, l, vt_get(x.budget, l) - vt_get(x.price, l))
             since[l] = 0 if vt_get(square, l) < 0.5 * least[l] else since[l] + 1
             behind[l] = vt_get(square, l) > least[l]
             least[l] = min(least[l], vt_get(square, l))
