@@ -20,10 +20,6 @@ cdef double CLOSING = 1e-12
 #: The part of the last impulse that persisting contacts contribute at a node; contacts that need so much more close
 #: anew
 cdef double END_IMPULSE_SLACK = 0.1
-#: Tolerance of the velocities at nodes, relative to those without impulses, and the residual that is not worth more than
-#: corrections
-cdef double AT_NODE = 1e-13
-cdef double ENOUGH_AT_NODE = 1e-10
 #: An impact gains energy if the gain exceeds this fraction of its terms
 cdef double GAINED = 1e-12
 

@@ -45,6 +45,10 @@ cdef double CLOSES = 1e-13
 cdef double AWAY = 2e-6
 #: [m/s] contacts slower than this do not slide
 cdef double SLIDING = 1e-7
+#: Tolerance of the velocities at nodes, relative to those without impulses, and the residual that is not worth more than
+#: corrections
+cdef double AT_NODE = 1e-13
+cdef double ENOUGH_AT_NODE = 1e-10
 
 
 cdef bint worth_another(double e, double before, double goal, double scale, bint old) noexcept nogil:

@@ -47,6 +47,7 @@ cdef struct TouchLanes:
     bint* inside            # (contacts, lanes) whether it is a member
     bint* partly            # (count,) a member of some lanes only
     int* port_of_body       # (nbody,)
+    int* path               # (nbody,) bodies between those in contact and the world, in order
     int* owner              # (ports,) zeros: the tree of each port
     Pose* pose1             # (nbody,)
     Pose* pose2
@@ -77,6 +78,7 @@ cdef struct TouchLanes:
     vt_real* impulse        # (nv,)
     vt_real* residual       # (nv,) where the equations of a lane hold
     vt_real* w              # (rows,)
+    vt_real* v              # (nv,)
     TouchRow* W1            # (rows,)
     TouchRow* W2
     Guess past
@@ -99,7 +101,8 @@ cdef int touch_lanes_make(TouchLanes* x, Memory memory, const vt_model* m) excep
     x.member, x.partly = <int*>memory.scratch(most * sizeof(int)), <bint*>memory.scratch(most * sizeof(bint))
     x.inside = <bint*>memory.scratch(most * VT_WIDTH * sizeof(bint))
     x.port_of_body, x.stands = <int*>memory.scratch(m.nbody * sizeof(int)), <bint*>memory.scratch(m.nbody * sizeof(bint))
-    x.owner = <int*>memory.scratch(x.most_ports * sizeof(int))
+    x.owner, x.path = <int*>memory.scratch(x.most_ports * sizeof(int)), <int*>memory.scratch(m.nbody * sizeof(int))
+    x.v = memory.scratch_reals(m.nv)
     x.pose1, x.pose2 = <Pose*>memory.scratch(m.nbody * sizeof(Pose)), <Pose*>memory.scratch(m.nbody * sizeof(Pose))
     x.patch_count, x.patch_turn = <int*>memory.scratch(most * VT_WIDTH * sizeof(int)), memory.scratch_reals(most)
     x.patch_whole = <bint*>memory.scratch(most * sizeof(bint))
@@ -373,18 +376,22 @@ cdef bint touch_node(ModelStepper self, TouchLanes* x) noexcept nogil:
             if not inside[l] and near:
                 vt_put(&least, l, min(vt_get(least, l), gap))
                 vt_put(&most, l, max(vt_get(most, l), fabs(gap - before)))
-        if not some:
-            continue
-        x.member[x.count] = c
-        x.partly[x.count] = False
-        for l in range(VT_WIDTH):
-            # lanes that are not on may have any
-            inside[l] = inside[l] or not x.on[l]
-            x.partly[x.count] = x.partly[x.count] or not inside[l]
-        x.count += 1
+        if some:
+            add_member(x, c)
     # others may close within the first correction
     stay_where(x, vt_le(FORESEEN * most, least))
     return x.count > 0 and any_of(x.on)
+
+
+cdef inline void add_member(TouchLanes* x, int c) noexcept nogil:
+    # a contact that is inside in some lanes; those that are not on may have any
+    cdef bint* inside = &x.inside[c * VT_WIDTH]
+    cdef int l
+    x.member[x.count], x.partly[x.count] = c, False
+    for l in range(VT_WIDTH):
+        inside[l] = inside[l] or not x.on[l]
+        x.partly[x.count] = x.partly[x.count] or not inside[l]
+    x.count += 1
 
 
 cdef inline int ball_of(const HomePlan* plan, int c) noexcept nogil:
@@ -404,7 +411,7 @@ cdef inline Vec3 point_of(const TouchLanes* x, int c) noexcept nogil:
     return tmul(x.pose1[x.plan.touch[c].body_a].R, x.here[c].arm_a)
 
 
-cdef void compare_members(TouchLanes* x) noexcept nogil:
+cdef void compare_members(TouchLanes* x, int bodies) noexcept nogil:
     # lanes leave where others touch with more bodies than they do, or with more points of a body that has one there, or where
     # the problem without the other rows would be solved in another way
     cdef const HomePlan* plan = x.plan
@@ -412,7 +419,7 @@ cdef void compare_members(TouchLanes* x) noexcept nogil:
     cdef bint touched[MOST_LANES]
     cdef bint apart = False
     cdef int rows[MOST_LANES]
-    cdef int k, p, l, most = 0
+    cdef int i, k, p, l, most = 0
     memset(x.patch_count, 0, max(1, plan.patches) * VT_WIDTH * sizeof(int))
     memset(rows, 0, VT_WIDTH * sizeof(int))
     for k in range(x.count):
@@ -433,17 +440,17 @@ cdef void compare_members(TouchLanes* x) noexcept nogil:
                 x.on[l] = x.open[l] = False
     for l in range(VT_WIDTH):
         vt_put(&x.cones.price, l, max(1.0, rows[l] / DENSE_ROWS))
-        if rows[l] != most and 2 * plan.ports > 3 * rows[l]:
+        if rows[l] != most and 2 * x.ports > 3 * rows[l]:
             x.on[l] = x.open[l] = False
-    p = 0 if apart else plan.ports
-    while p < plan.ports:
+    for i in range(bodies if apart else 0):
+        if x.port_of_body[i] < 0:
+            continue
         memset(touched, 0, VT_WIDTH * sizeof(bint))
         for k in range(x.count):
-            for l in range(VT_WIDTH if plan.touch[x.member[k]].body_a == plan.owner[p] else 0):
+            for l in range(VT_WIDTH if plan.touch[x.member[k]].body_a == i else 0):
                 touched[l] = touched[l] or x.inside[x.member[k] * VT_WIDTH + l]
         for l in range(VT_WIDTH):
             x.on[l], x.open[l] = x.on[l] and touched[l], x.open[l] and touched[l]
-        p += 6
 
 
 cdef inline vt_mask has_member(const TouchLanes* x, int k) noexcept nogil:
@@ -456,8 +463,9 @@ cdef inline Vec3 where3(vt_mask some, Vec3 a) noexcept nogil:
     return vec3(vt_select(some, a.x, zero), vt_select(some, a.y, zero), vt_select(some, a.z, zero))
 
 
-cdef bint gather_members(ModelStepper self, TouchLanes* x) noexcept nogil:
-    # cones, guesses, ports and rows at node 1; whether the ports are those at hand, and lanes remain
+cdef bint gather_members(ModelStepper self, TouchLanes* x, const vt_real* guess, int width, bint slides) noexcept nogil:
+    # cones, ports and rows at node 1, and guesses of the impulses, rows of which have a width; whether lanes remain. slides:
+    # half of the friction is against the slip of the last step
     cdef const HomePlan* plan = x.plan
     cdef const vt_contact* e
     cdef const Touch* at
@@ -476,14 +484,12 @@ cdef bint gather_members(ModelStepper self, TouchLanes* x) noexcept nogil:
     for i in range(self.shared.m.nbody):
         if x.port_of_body[i] < 0:
             continue
-        if x.ports + 6 > plan.ports or plan.owner[x.ports] != i:
+        if x.ports + 6 > x.most_ports:
             return False
         x.port_of_body[i] = x.ports
         body_ports(self.shared.m, x.pose1, i, &on, x.rows + x.ports * self.nv)
         x.ports += 6
-    if x.ports != plan.ports:
-        return False
-    compare_members(x)
+    compare_members(x, self.shared.m.nbody)
     if not any_of(x.on):
         return False
     for p in range(plan.patches):
@@ -498,10 +504,11 @@ cdef bint gather_members(ModelStepper self, TouchLanes* x) noexcept nogil:
         mu = vt_set1(e.friction)
         for i in range(LEADS):
             y.lead[LEADS * k + i] = zero
-        lam = where3(has_member(x, k), load3(x.lam + 3 * c))
+        lam = where3(has_member(x, k), load3(guess + width * c))
         y.lam[n] = dot(lam, at.n)
         if e.dim >= 3:
             y.lam[n + 1], y.lam[n + 2] = dot(lam, at.t1), dot(lam, at.t2)
+        if e.dim >= 3 and slides:
             way = load3(x.way + 3 * c)
             slid_before = vt_lt(zero, vt_abs(way.x) + vt_abs(way.y) + vt_abs(way.z))
             mu = vt_select(slid_before, mu * 0.5, mu)
@@ -515,6 +522,18 @@ cdef bint gather_members(ModelStepper self, TouchLanes* x) noexcept nogil:
         x.patch_centre[p] = scale(share, x.patch_centre[p])
     y.count, y.n, y.planned, y.budget = x.count, n, False, vt_set1(STEP_BUDGET)
     write_lane_rows(x, x.here, x.pose1, x.W1, False)
+    return True
+
+
+cdef bint ports_at_hand(const TouchLanes* x) noexcept nogil:
+    # whether P is that of the members
+    cdef int p = 0
+    if x.ports != x.plan.ports:
+        return False
+    while p < x.ports:
+        if x.port_of_body[x.plan.owner[p]] != p:
+            return False
+        p += 6
     return True
 
 
@@ -611,13 +630,13 @@ cdef void measure_members(ModelStepper self, TouchLanes* x) noexcept nogil:
         x.w[o + 1], x.w[o + 2] = dot(at.t1, s) * inverse, dot(at.t2, s) * inverse
 
 
-cdef void couple_members(TouchLanes* x) noexcept nogil:
+cdef void couple_members(TouchLanes* x, const TouchRow* W2) noexcept nogil:
     # G = W2^T P W1; lanes whose contacts respond to their own impulses with the opposite sign leave
     cdef ContactProblem* y = &x.cones
     cdef PortTrees on
     cdef int k, j
     on.count, on.first, on.size, on.of_port, on.at, on.base, on.whole = 1, &x.first, &x.ports, x.owner, &x.block, 0, x.ports
-    cones_product(y, x.W1, x.W2, x.P, &on, 0, x.ports)
+    cones_product(y, x.W1, W2, x.P if W2 == x.W2 else x.fresh, &on, 0, x.ports)
     cones_diagonal(y)
     for k in range(x.count):
         for j in range(y.row[k], y.row[k] + (y.dim[k] if x.partly[k] else 0)):
@@ -768,7 +787,7 @@ cdef void solve_in_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
         measure_members(self, x)
         if k == 0:
             write_lane_rows(x, x.there, x.pose2, x.W2, True)
-            couple_members(x)
+            couple_members(x, x.W2)
             e = stay_in_lanes(self, x, e)
         note_errors(self, x, e)
         found = members_residual(x)
@@ -794,7 +813,7 @@ cdef void solve_in_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
             write_lane_rows(x, x.there, x.pose2, x.W2, True)
             if any_of(factors):
                 factor_in_lanes(self, x, factors)
-            couple_members(x)
+            couple_members(x, x.W2)
         correct_in_lanes(self, x, k)
         if not any_of(x.open):
             return
@@ -1052,7 +1071,7 @@ cdef void step_together(ModelStepper self, const HomePlan* plan, Home** home, in
     self.lane.now.cause = OK
     for l in range(VT_WIDTH):
         x.on[l] = l < count
-        home[l].status, home[l].steps, home[l].age = OK, 0, -1
+        home[l].status, home[l].steps, home[l].age, home[l].answered = OK, 0, -1, False
         home[l].corrections = home[l].most = home[l].passes = home[l].factored = home[l].solves = 0
     come(self, x)
     for k in range(steps):
@@ -1073,6 +1092,10 @@ cdef void step_together(ModelStepper self, const HomePlan* plan, Home** home, in
         if 2 * (VT_WIDTH - left) < count:
             break
     go_home(self, x, x.on)
+    for l in range(VT_WIDTH):
+        x.on[l] = x.on[l] and home[l].steps == steps and home[l].v != NULL
+    if any_of(x.on):
+        tell_velocities(self, x)
 
 
 cdef void step_of_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
@@ -1082,7 +1105,7 @@ cdef void step_of_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
         x.open[l] = x.on[l]
         self.lane.left[l] = not x.on[l]
     self.method.prepare(self)
-    if touch_node(self, x) and gather_members(self, x):
+    if touch_node(self, x) and gather_members(self, x, x.lam, 3, True) and ports_at_hand(x):
         predict(self)
         begin_passes(self, x)
         solve_in_lanes(self, x)
@@ -1124,3 +1147,84 @@ cdef void accept_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
             x.changed[l], h.age = True, 0
         elif h.age >= 0:
             h.age += 1
+
+
+# ---- velocities at nodes -----------------------------------------------------------------------------------
+
+
+cdef void tell_velocities(ModelStepper self, TouchLanes* x) noexcept nogil:
+    # those of lanes that are on, with the impulses of contacts that acted in the last step: see `post_contact_velocity`.
+    # Lanes for which corrections do not find the impulses, or contacts close anew, leave
+    cdef Home* h
+    cdef double* to[MOST_LANES]
+    cdef bint* inside
+    cdef bint some
+    cdef vt_real acts
+    cdef int c, l
+    model_velocity(self, self.lane.state.q, self.lane.state.x, x.v)
+    stand_at(self, self.linear.node1, x.pose1)
+    x.count = 0
+    for c in range(x.plan.contacts):
+        acts = vt_abs(x.told[TOLD * c]) + vt_abs(x.told[TOLD * c + 1]) + vt_abs(x.told[TOLD * c + 2])
+        inside, some = &x.inside[c * VT_WIDTH], False
+        for l in range(VT_WIDTH):
+            inside[l] = vt_get(acts, l) != 0.0
+            some = some or (x.on[l] and inside[l])
+        if some:
+            touch_plane(&x.plan.touch[c], x.pose1, &x.here[c])
+            across(&x.here[c])
+            add_member(x, c)
+    if x.count and gather_members(self, x, x.told, TOLD, False):
+        push_at_node(self, x)
+    for l in range(VT_WIDTH):
+        to[l], x.home[l].answered = x.home[l].v, x.on[l]
+    give(x, x.v, self.nv, to, x.on)
+
+
+cdef void push_at_node(ModelStepper self, TouchLanes* x) noexcept nogil:
+    # v += M^-1 J^T lam, with b = J v, P = rows M^-1 rows^T by the inertias at the node
+    cdef ContactProblem* y = &x.cones
+    cdef vt_real zero = vt_set1(0.0), gave = zero, gives = zero, size, e
+    cdef vt_real* moved
+    cdef int i, j, k, c, count = 0
+    # bodies between those in contact and the world
+    memset(x.stands, 0, self.shared.m.nbody * sizeof(bint))
+    for i in range(self.shared.m.nbody - 1, -1, -1):
+        x.stands[i] = x.stands[i] or x.port_of_body[i] >= 0
+        if x.stands[i] and self.shared.m.body[i].parent >= 0:
+            x.stands[self.shared.m.body[i].parent] = True
+    for i in range(self.shared.m.nbody):
+        if x.stands[i]:
+            x.path[count] = i
+            count += 1
+    for i in range(self.shared.m.nbody):
+        if x.port_of_body[i] < 0:
+            continue
+        aba_answer_wrenches(self.shared.m, self.lane.bodies.aba, i, x.path, count, x.side)
+        for j in range(self.shared.m.nbody):
+            moved = x.side[j].x
+            for k in range(6 if x.port_of_body[j] >= 0 else 0):
+                for c in range(6):
+                    x.fresh[(x.port_of_body[j] + k) * x.ports + x.port_of_body[i] + c] = moved[k * SIDES + c]
+    couple_members(x, x.W1)
+    for k in range(x.ports):
+        x.T[k] = vt_inner(self.nv, x.rows + k * self.nv, x.v)
+    for k in range(y.n):
+        y.b[k] = zero
+        for c in range(6):
+            y.b[k] = y.b[k] + x.W1[k].on_a[c] * x.T[x.W1[k].a + c]
+    for k in range(y.count):
+        gave = gave + y.lam[y.row[k]]
+    size = largest(y.b, y.n)
+    memcpy(y.given, y.lam, y.n * sizeof(vt_real))
+    e = cone_descend(y, AT_NODE * size, CONE_PASSES, False)
+    for k in range(y.count):
+        gives = gives + y.lam[y.row[k]]
+    stay_where(x, vt_le(e, ENOUGH_AT_NODE * size))
+    stay_where(x, vt_lt(gives, x.plan.share * gave))
+    sum_members(x, y.lam, x.T)
+    memset(x.impulse, 0, self.nv * sizeof(vt_real))
+    for k in range(x.ports):
+        vt_add_row(self.nv, x.T[k], x.rows + k * self.nv, x.impulse)
+    aba_response(self.shared.m, x.impulse, 0, self.shared.m.nbody, x.residual, self.lane.bodies.aba)
+    vt_add_row(self.nv, vt_set1(1.0), x.residual, x.v)

@@ -13,7 +13,7 @@ ctypedef void (*TakeHome)(void* stepper, const Home* h) noexcept nogil
 ctypedef int (*StepAlone)(void* stepper) noexcept nogil
 ctypedef int (*TakeDrive)(void* stepper, const double* torque, const double* inputs) noexcept nogil
 ctypedef void (*Release)(void* stepper) noexcept nogil
-ctypedef void (*Tell)(void* stepper, bint by_momentum, double* q, double* v) noexcept nogil
+ctypedef void (*Tell)(void* stepper, bint told, bint by_momentum, double* q, double* v) noexcept nogil
 
 
 def contact_lane_plan(ModelStepper stepper):
@@ -67,11 +67,14 @@ cdef class ContactLanes:
     cdef void* at
     cdef StepTogether call
     cdef HomePlan plan
+    cdef bint tells             # velocities are those of momenta, by the factors of the mass matrix
     cdef Home* room             # (most,)
     cdef unsigned long long* key    # (most,)
     cdef int* status
     cdef int* left              # steps of this call
     cdef bint* alone            # its own stepper takes the next one
+    cdef double** v             # where their velocities are to be told, and whether they are
+    cdef bint* told
     cdef bint* held
     cdef bint* alike            # they have the model of the owner, its contacts and its drives
     cdef Py_ssize_t most
@@ -93,7 +96,7 @@ cdef class ContactLanes:
         self.plan.span, self.plan.spans = stepper.contact.span, stepper.contact.spans
         self.plan.ball, self.plan.balls = stepper.contact.ball, stepper.contact.ball_count
         self.plan.culls, self.plan.pair, self.plan.pairs = stepper.contact.balls, stepper.contact.pair, stepper.contact.pairs
-        self.plan.h = stepper.shared.schedule.span
+        self.plan.h, self.plan.share = stepper.shared.schedule.span, end_impulse_share(stepper.post_contact.behind, False)
 
     def __dealloc__(self):
         PyMem_Free(self.room)
@@ -101,6 +104,8 @@ cdef class ContactLanes:
         PyMem_Free(self.status)
         PyMem_Free(self.left)
         PyMem_Free(self.alone)
+        PyMem_Free(self.v)
+        PyMem_Free(self.told)
         PyMem_Free(self.held)
         PyMem_Free(self.alike)
 
@@ -112,10 +117,12 @@ cdef class ContactLanes:
         self.status = <int*>PyMem_Realloc(self.status, count * sizeof(int))
         self.left = <int*>PyMem_Realloc(self.left, count * sizeof(int))
         self.alone = <bint*>PyMem_Realloc(self.alone, count * sizeof(bint))
+        self.v = <double**>PyMem_Realloc(self.v, count * sizeof(double*))
+        self.told = <bint*>PyMem_Realloc(self.told, count * sizeof(bint))
         self.held = <bint*>PyMem_Realloc(self.held, count * sizeof(bint))
         self.alike = <bint*>PyMem_Realloc(self.alike, count * sizeof(bint))
         if (self.room == NULL or self.key == NULL or self.status == NULL or self.left == NULL or self.alone == NULL
-                or self.held == NULL or self.alike == NULL):
+                or self.v == NULL or self.told == NULL or self.held == NULL or self.alike == NULL):
             raise MemoryError
         self.most = count
         return 0
@@ -124,7 +131,8 @@ cdef class ContactLanes:
         # whether a stepper takes the same steps of the same model
         cdef ModelStepper own = self.owner
         return (one.model is own.model and one.contacts is own.contacts and one.drives is own.drives
-                and one.kind == own.kind and one.shared.schedule.span == own.shared.schedule.span
+                and one.kind == own.kind and one.post_contact.behind == own.post_contact.behind
+                and one.shared.schedule.span == own.shared.schedule.span
                 and one.shared.choices.tolerance == own.shared.choices.tolerance
                 and (one.shared.choices.gain == NULL) == (own.shared.choices.gain == NULL))
 
@@ -243,9 +251,13 @@ cdef void let_it_go(ModelStepper self) noexcept nogil:
     let_go(&self.in_use)
 
 
-cdef void tell_and_leave(ModelStepper self, bint by_momentum, double* q, double* v) noexcept nogil:
-    # the state: q and, NaN where the stepper does not tell it, v
+cdef void tell_and_leave(ModelStepper self, bint told, bint by_momentum, double* q, double* v) noexcept nogil:
+    # the state: q and, NaN where the stepper does not tell it, v, unless it is told
+    if told:
+        memcpy(q, self.lane.state.q, self.nq * sizeof(double))
     let_go(&self.in_use)
+    if told:
+        return
     if not self.enter():
         v[0] = NAN
         return
@@ -269,6 +281,7 @@ cdef void step_group(ContactLanes lanes, void** at, const int* which, int count)
     for k in range(count):
         h = home[l] = &lanes.room[which[k]]
         give(at[which[k]], h)
+        h.v = lanes.v[which[k]] if lanes.tells else NULL
         first = home[0]
         if (h.ports > most or h.ports != first.ports or memcmp(h.owner, first.owner, h.ports * sizeof(int)) != 0
                 or memcmp(h.owner_past, h.owner, h.ports * sizeof(int)) != 0):
@@ -281,6 +294,9 @@ cdef void step_group(ContactLanes lanes, void** at, const int* which, int count)
     lanes.plan.ports, lanes.plan.owner = home[0].ports, home[0].owner
     # the contacts of a stepper move where it takes a seat
     lanes.plan.touch = lanes.owner.touch
+    for k in range(l):
+        if lanes.left[taken[k]] > steps:
+            home[k].v = NULL
     for k in range(l, lanes.width):
         home[k] = home[l - 1]
     lanes.call(lanes.at, &lanes.plan, home, l, steps)
@@ -291,6 +307,7 @@ cdef void step_group(ContactLanes lanes, void** at, const int* which, int count)
         lanes.steps += h.steps
         lanes.left[taken[k]] -= h.steps
         lanes.alone[taken[k]] = h.status != OK
+        lanes.told[taken[k]] = h.answered
         if h.steps:
             take(at[taken[k]], h)
 
@@ -351,6 +368,7 @@ def advance_in_lanes(ContactLanes lanes, tuple steppers, const Py_ssize_t[::1] w
     if m == 0 or not 1 <= steps <= MOST_AT_ONCE:
         return out
     lanes.rooms(m)
+    lanes.tells = by_momentum and lanes.owner.answers_by_factors
     memset(lanes.held, 0, m * sizeof(bint))
     at = <void**>PyMem_Malloc(m * sizeof(void*))
     if at == NULL:
@@ -388,7 +406,8 @@ def advance_in_lanes(ContactLanes lanes, tuple steppers, const Py_ssize_t[::1] w
                         u_row = &u[row, 0]
                     lanes.status[i] = drive(at[i], tau_row, u_row)
                 lanes.held[i] = lanes.status[i] == OK
-                lanes.left[i] = <int>steps if lanes.held[i] else 0
+                lanes.left[i], lanes.told[i] = <int>steps if lanes.held[i] else 0, False
+                lanes.v[i] = &v[which[i], 0]
             first = 0
             while first < m:
                 # all steps of instances whose memory the processor keeps near
@@ -401,7 +420,7 @@ def advance_in_lanes(ContactLanes lanes, tuple steppers, const Py_ssize_t[::1] w
                     status[i] = lanes.status[i]
                     if lanes.held[i]:
                         lanes.held[i] = False
-                        tell(at[i], by_momentum, &q[which[i], 0], &v[which[i], 0])
+                        tell(at[i], lanes.told[i], by_momentum, &q[which[i], 0], &v[which[i], 0])
                 first = end
     finally:
         for i in range(m):

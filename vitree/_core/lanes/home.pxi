@@ -31,6 +31,8 @@ cdef struct Home:               # of an instance
     int* jumped
     double* node_before         # see `PostContact`
     int* pushed_before
+    double* v                   # (nv,) for the velocity of the state that is reported at the end, or NULL
+    bint answered               # it is there
     int ports                   # of P, and the bodies that they and those of past impulses belong to
     const int* owner
     const int* owner_past
@@ -60,6 +62,7 @@ cdef struct HomePlan:           # what is common to the instances of a group
     const vt_pair* pair         # (pairs,) convex shapes, which have to be far apart
     int pairs
     double h
+    double share                # see `post_contact_velocity`
     int ports                   # of P at hand
     const int* owner            # (ports,) their bodies
 

@@ -1,4 +1,4 @@
-# Responses of the mass matrix to the six unit wrenches on a body, a column each. Of one lane.
+# Responses of the mass matrix to the six unit wrenches on a body, a column each.
 
 cdef struct ThreeSides:
     vt_columns x
@@ -48,7 +48,7 @@ cdef void aba_answer_wrenches(const vt_model* m, const AbaBody* aba, int body, c
         side[path[k]].loaded = False
     memset(side[body].x, 0, sizeof(side[body].x))
     for k in range(6):
-        side[body].x[k * (SIDES + 1)] = -1.0
+        side[body].x[k * (SIDES + 1)] = vt_set1(-1.0)
     i = body
     while i >= 0:
         side[i].loaded = True
