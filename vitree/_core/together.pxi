@@ -125,22 +125,31 @@ def contacts_together(tuple steppers):
     cdef Py_ssize_t i, k = 0
     cdef int width = 0
     cdef ModelStepper one
-    cdef Busy busy
     for i in range(len(steppers)):
         one = steppers[i]
-        busy = None
-        busy = one.busy()
+        require_free(taken_already(&one.in_use))
         k += told_count(one)
+        let_go(&one.in_use)
         width = max(width, told_width(one))
     rows = np.empty((k, width))
     cdef double[:, ::1] row = rows
-    k = 0
+    cdef double* at
+    cdef double* end
+    if k == 0:
+        return rows
+    at, end = &row[0, 0], &row[0, 0] + k * width
     for i in range(len(steppers)):
         one = steppers[i]
-        busy = None
-        busy = one.busy()
         require_size(told_width(one), width, "columns of contacts")
-        if told_count(one):
-            tell_step(one, <double>i, &row[k, 0])
-            k += told_count(one)
-    return rows
+        require_free(not one.enter_plainly())
+        # another thread may have taken a step of it
+        if at + told_count(one) * width <= end:
+            at = tell_step(one, <double>i, at)
+        one.leave_plainly()
+    return rows[:k - (end - at) // width] if at != end else rows
+
+
+cdef int require_free(bint taken) except -1:
+    if taken:
+        raise VitreeError(AT_WORK)
+    return 0

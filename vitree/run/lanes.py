@@ -284,12 +284,16 @@ class HeldSimulations(Held):
 
     def contact_rows(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the contacts of all instances in the last step, rows of a ContactLog, and whose they are (rows,)."""
-        touched = {k: self.held[k]._views.touched for k in np.flatnonzero(self.alive).tolist()}
-        found = {k: one.stepper for k, one in touched.items() if one is not None and one.stepper is not None}
-        if not found:
+        steppers, owners = [], []
+        for k in np.flatnonzero(self.alive).tolist():
+            touched = self.held[k]._views.touched
+            if touched is not None and touched.stepper is not None:
+                steppers.append(touched.stepper)
+                owners.append(k)
+        if not owners:
             return super().contact_rows()
-        rows = core.contacts_together(tuple(found.values()))
-        return rows, np.array([*found])[rows[:, 0].astype(int)]
+        rows = core.contacts_together(tuple(steppers))
+        return rows, np.array(owners)[rows[:, 0].astype(int)]
 
     def gaps(self) -> np.ndarray:
         """Return the gaps (n, k) [m] of the states, as ``Simulation.gaps`` has them; NaN without a start."""

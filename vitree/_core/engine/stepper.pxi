@@ -327,6 +327,14 @@ cdef class Stepper:
 
     cdef bint enter(self) noexcept nogil:
         # exclusive use of the memory, until `leave`; False if it is in use
+        if not self.enter_plainly():
+            return False
+        if self.loan != NULL:
+            self.exchange_rooms()
+        return True
+
+    cdef bint enter_plainly(self) noexcept nogil:
+        # the same without memory that is allocated where it is needed, until `leave_plainly`
         cdef Loan* loan = self.loan
         if taken_already(&self.in_use):
             return False
@@ -334,7 +342,6 @@ cdef class Stepper:
             if taken_among_threads(&loan.in_use):
                 let_go(&self.in_use)
                 return False
-            self.exchange_rooms()
             if loan.last != <void*>self:
                 loan.last = <void*>self
                 self.lose_scratch()
@@ -343,6 +350,10 @@ cdef class Stepper:
     cdef void leave(self) noexcept nogil:
         if self.loan != NULL:
             self.exchange_rooms()
+        self.leave_plainly()
+
+    cdef void leave_plainly(self) noexcept nogil:
+        if self.loan != NULL:
             let_go(&self.loan.in_use)
         let_go(&self.in_use)
 

@@ -604,8 +604,8 @@ VT_INLINE void vt_axes_turn(vt_axes *A, const vt_real *b, vt_real *to)
 #define VT_ODD 1, 5, 3, 7
 #define VT_LOW 0, 1, 4, 5
 #define VT_HIGH 2, 3, 6, 7
-VT_INLINE vt_real vt_take_rows(const double *a, ptrdiff_t stride) { (void)stride; return (vt_real)*(const vt_four *)a; }
-VT_INLINE void vt_give_rows(vt_real x, double *a, ptrdiff_t stride) { (void)stride; *(vt_four *)a = (vt_four)x; }
+VT_INLINE vt_real vt_take_rows(double *const *a, int i) { return (vt_real)*(const vt_four *)(a[0] + i); }
+VT_INLINE void vt_give_rows(vt_real x, double *const *a, int i) { *(vt_four *)(a[0] + i) = (vt_four)x; }
 #define VT_TRANSPOSES 1
 #elif VT_WIDTH == 8 && defined(VT_PICK)
 /* four numbers of two lanes, which are four lanes apart, in one vector: its halves are transposed alike */
@@ -613,15 +613,15 @@ VT_INLINE void vt_give_rows(vt_real x, double *a, ptrdiff_t stride) { (void)stri
 #define VT_ODD 1, 9, 3, 11, 5, 13, 7, 15
 #define VT_LOW 0, 1, 8, 9, 4, 5, 12, 13
 #define VT_HIGH 2, 3, 10, 11, 6, 7, 14, 15
-VT_INLINE vt_real vt_take_rows(const double *a, ptrdiff_t stride)
+VT_INLINE vt_real vt_take_rows(double *const *a, int i)
 {
-    const vt_four low = *(const vt_four *)a, high = *(const vt_four *)(a + 4 * stride);
+    const vt_four low = *(const vt_four *)(a[0] + i), high = *(const vt_four *)(a[4] + i);
     return (vt_real)VT_PICK(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
 }
-VT_INLINE void vt_give_rows(vt_real x, double *a, ptrdiff_t stride)
+VT_INLINE void vt_give_rows(vt_real x, double *const *a, int i)
 {
-    *(vt_four *)a = (vt_four)VT_PICK(x, x, 0, 1, 2, 3);
-    *(vt_four *)(a + 4 * stride) = (vt_four)VT_PICK(x, x, 4, 5, 6, 7);
+    *(vt_four *)(a[0] + i) = (vt_four)VT_PICK(x, x, 0, 1, 2, 3);
+    *(vt_four *)(a[4] + i) = (vt_four)VT_PICK(x, x, 4, 5, 6, 7);
 }
 #define VT_TRANSPOSES 1
 #endif
@@ -638,13 +638,12 @@ VT_INLINE void vt_transpose(vt_real *a, vt_real *b, vt_real *c, vt_real *d)
 }
 #endif
 
-VT_INLINE void vt_gather(const double *a, ptrdiff_t stride, vt_real *to, int count)
+VT_INLINE void vt_gather_rows(double *const *a, vt_real *to, int count)
 {
     int i = 0, k;
 #ifdef VT_TRANSPOSES
     for (; i + 4 <= count; i += 4) {
-        vt_real r0 = vt_take_rows(a + i, stride), r1 = vt_take_rows(a + stride + i, stride);
-        vt_real r2 = vt_take_rows(a + 2 * stride + i, stride), r3 = vt_take_rows(a + 3 * stride + i, stride);
+        vt_real r0 = vt_take_rows(a, i), r1 = vt_take_rows(a + 1, i), r2 = vt_take_rows(a + 2, i), r3 = vt_take_rows(a + 3, i);
         vt_transpose(&r0, &r1, &r2, &r3);
         to[i] = r0;
         to[i + 1] = r1;
@@ -653,23 +652,35 @@ VT_INLINE void vt_gather(const double *a, ptrdiff_t stride, vt_real *to, int cou
     }
 #endif
     for (; i < count; i++)
-        for (k = 0; k < VT_WIDTH; k++) vt_put(&to[i], k, a[k * stride + i]);
+        for (k = 0; k < VT_WIDTH; k++) vt_put(&to[i], k, a[k][i]);
 }
-VT_INLINE void vt_scatter(const vt_real *from, double *a, ptrdiff_t stride, int count)
+VT_INLINE void vt_scatter_rows(const vt_real *from, double *const *a, int count)
 {
     int i = 0, k;
 #ifdef VT_TRANSPOSES
     for (; i + 4 <= count; i += 4) {
         vt_real r0 = from[i], r1 = from[i + 1], r2 = from[i + 2], r3 = from[i + 3];
         vt_transpose(&r0, &r1, &r2, &r3);
-        vt_give_rows(r0, a + i, stride);
-        vt_give_rows(r1, a + stride + i, stride);
-        vt_give_rows(r2, a + 2 * stride + i, stride);
-        vt_give_rows(r3, a + 3 * stride + i, stride);
+        vt_give_rows(r0, a, i);
+        vt_give_rows(r1, a + 1, i);
+        vt_give_rows(r2, a + 2, i);
+        vt_give_rows(r3, a + 3, i);
     }
 #endif
     for (; i < count; i++)
-        for (k = 0; k < VT_WIDTH; k++) a[k * stride + i] = vt_get(from[i], k);
+        for (k = 0; k < VT_WIDTH; k++) a[k][i] = vt_get(from[i], k);
+}
+VT_INLINE void vt_gather(const double *a, ptrdiff_t stride, vt_real *to, int count)
+{
+    double *rows[VT_WIDTH];
+    for (int k = 0; k < VT_WIDTH; k++) rows[k] = (double *)a + k * stride;
+    vt_gather_rows(rows, to, count);
+}
+VT_INLINE void vt_scatter(const vt_real *from, double *a, ptrdiff_t stride, int count)
+{
+    double *rows[VT_WIDTH];
+    for (int k = 0; k < VT_WIDTH; k++) rows[k] = a + k * stride;
+    vt_scatter_rows(from, rows, count);
 }
 
 VT_INLINE vt_real vt_max(vt_real a, vt_real b) { return vt_select(vt_lt(a, b), b, a); }

@@ -11,6 +11,8 @@ cdef extern from "lane.h" nogil:
     void vt_put(vt_real* a, int lane, double x) noexcept
     void vt_gather(const double* a, Py_ssize_t stride, vt_real* to, int count) noexcept
     void vt_scatter(const vt_real* a, double* to, Py_ssize_t stride, int count) noexcept
+    void vt_gather_rows(double** a, vt_real* to, int count) noexcept
+    void vt_scatter_rows(const vt_real* a, double** to, int count) noexcept
     void* vt_alloc(size_t size) noexcept
     void vt_release(void* at) noexcept
     void vt_add_row(Py_ssize_t n, vt_real s, const vt_real* x, vt_real* y) noexcept

@@ -45,6 +45,7 @@ cdef struct TouchLanes:
     bint* far               # (contacts, lanes) at the end of the step
     int* member             # (count,)
     bint* inside            # (contacts, lanes) whether it is a member
+    bint* placed            # (contacts,) it is in `here`
     bint* partly            # (count,) a member of some lanes only
     int* port_of_body       # (nbody,)
     int* path               # (nbody,) bodies between those in contact and the world, in order
@@ -57,7 +58,7 @@ cdef struct TouchLanes:
     int most_ports
     int first               # zeros: of the one tree, its first port, and where its block of P begins
     Py_ssize_t block
-    double* stage           # (lanes, n) numbers on their way between the instances and the lanes
+    double* stage           # (n,) numbers of lanes that are not asked for
     vt_real moved           # [m] see `Touching`
     vt_real idled
     vt_real moved_there
@@ -99,6 +100,7 @@ cdef int touch_lanes_make(TouchLanes* x, Memory memory, const vt_model* m) excep
                                         <bint*>memory.scratch(most * VT_WIDTH * sizeof(bint)),
                                         <bint*>memory.scratch(most * VT_WIDTH * sizeof(bint)))
     x.member, x.partly = <int*>memory.scratch(most * sizeof(int)), <bint*>memory.scratch(most * sizeof(bint))
+    x.placed = <bint*>memory.scratch(most * sizeof(bint))
     x.inside = <bint*>memory.scratch(most * VT_WIDTH * sizeof(bint))
     x.port_of_body, x.stands = <int*>memory.scratch(m.nbody * sizeof(int)), <bint*>memory.scratch(m.nbody * sizeof(bint))
     x.owner, x.path = <int*>memory.scratch(x.most_ports * sizeof(int)), <int*>memory.scratch(m.nbody * sizeof(int))
@@ -118,7 +120,7 @@ cdef int touch_lanes_make(TouchLanes* x, Memory memory, const vt_model* m) excep
     guess_make(&x.past, memory, x.most_ports, False)
     size = max(x.most_ports * max(x.most_ports, m.nv), guess_rows(True) * max(m.nv, x.most_ports), TOLD * most,
                m.nbody * max(sizeof(Node), sizeof(Gains), sizeof(MultiGains)) // sizeof(vt_real), m.nq)
-    x.stage = <double*>memory.scratch(VT_WIDTH * size * sizeof(double))
+    x.stage = <double*>memory.scratch(size * sizeof(double))
     if cones_room(&x.cones, &x.store, most, rows, x.most_ports) != OK:
         raise MemoryError
     return 0
@@ -133,21 +135,13 @@ cdef void touch_lanes_free(TouchLanes* x) noexcept nogil:
 # ---- from and to the memory of instances -------------------------------------------------------------------
 
 
-cdef void bring(TouchLanes* x, double** source, int n, vt_real* to) noexcept nogil:
-    # n numbers of each lane
-    cdef int l
-    for l in range(VT_WIDTH):
-        memcpy(x.stage + l * n, source[l], n * sizeof(double))
-    vt_gather(x.stage, n, to, n)
-
-
 cdef void give(TouchLanes* x, const vt_real* a, int n, double** to, const bint* some) noexcept nogil:
     # n numbers to some lanes
+    cdef double* at[MOST_LANES]
     cdef int l
-    vt_scatter(a, x.stage, n, n)
     for l in range(VT_WIDTH):
-        if some[l]:
-            memcpy(to[l], x.stage + l * n, n * sizeof(double))
+        at[l] = to[l] if some[l] else x.stage
+    vt_scatter_rows(a, at, n)
 
 
 cdef enum:
@@ -214,8 +208,8 @@ cdef void come(ModelStepper self, TouchLanes* x) noexcept nogil:
         for i in range(x.plan.contacts):
             x.active[i * VT_WIDTH + l] = h.active[i] != 0
     for k in range(LENT):
-        bring(x, at[k], size[k], own[k])
-    bring(x, u, self.shared.schedule.nu, self.lane.drive.u)
+        vt_gather_rows(at[k], own[k], size[k])
+    vt_gather_rows(u, self.lane.drive.u, self.shared.schedule.nu)
     self.linear.started[0] = True
 
 
@@ -302,14 +296,34 @@ cdef vt_real apart_at_least(const vt_pair* p, const Pose* pose) noexcept nogil:
     return vt_sqrt(dot(d, d)) - (a.reach + b.reach + p.softness)
 
 
+cdef inline bint has_gap(const vt_contact* e) noexcept nogil:
+    # in lanes
+    return e.kind == ON_PLANE or e.kind == SEGMENTS
+
+
+cdef bint place_contact(const TouchLanes* x, int c, const Pose* pose, Touch* at) noexcept nogil:
+    # a contact at a node, unless it is far away in all lanes; whether it is placed. Points and spheres are on planes always
+    cdef const vt_contact* e = &x.plan.touch[c]
+    cdef bint near = False
+    cdef int l
+    if e.kind == ON_PLANE:
+        touch_plane(e, pose, at)
+        return True
+    for l in range(VT_WIDTH if e.kind == SEGMENTS else 0):
+        near = near or not x.far[c * VT_WIDTH + l]
+    if near:
+        touch_segments(e, pose, at)
+    return near
+
+
 cdef inline vt_real away_by(vt_real moved) noexcept nogil:
     # [m] the distance beyond which a contact is far away, by what points within the balls moved in a step
     return 2.0 * FORESEEN * moved + AWAY
 
 
 cdef void judge_far(TouchLanes* x, const Pose* pose, vt_real moved) noexcept nogil:
-    # which contacts are far away, by what points within the balls moved in a step. All but those of points and spheres with
-    # planes have to be
+    # which contacts are far away, by what points within the balls moved in a step. All have to be but those of points and
+    # spheres with planes, and of spheres and capsules, which may be near
     cdef const HomePlan* plan = x.plan
     cdef const TouchSpan* on
     cdef const vt_contact* e
@@ -331,7 +345,7 @@ cdef void judge_far(TouchLanes* x, const Pose* pose, vt_real moved) noexcept nog
                 gap, more = dot(d, d), more * more
             else:
                 gap = dot(constant3(e.normal), d) - e.offset
-        if e.kind != ON_PLANE:
+        if not has_gap(e):
             stay_where(x, vt_lt(more, gap))
         for c in range(on.first, on.end):
             for l in range(VT_WIDTH):
@@ -357,11 +371,12 @@ cdef bint touch_node(ModelStepper self, TouchLanes* x) noexcept nogil:
     x.count = 0
     for c in range(plan.contacts):
         e, at, inside, some = &plan.touch[c], &x.here[c], &x.inside[c * VT_WIDTH], False
-        if e.kind != ON_PLANE:
-            memset(inside, 0, VT_WIDTH * sizeof(bint))
+        memset(inside, 0, VT_WIDTH * sizeof(bint))
+        x.placed[c] = place_contact(x, c, x.pose1, at)
+        if not x.placed[c]:
             continue
-        touch_plane(e, x.pose1, at)
-        across(at)
+        if e.kind == ON_PLANE:
+            across(at)
         for l in range(VT_WIDTH):
             gap, before = vt_get(at.gap, l), vt_get(x.gap_before[c], l)
             inside[l] = x.active[c * VT_WIDTH + l]
@@ -372,6 +387,8 @@ cdef bint touch_node(ModelStepper self, TouchLanes* x) noexcept nogil:
             # it acted, it rests, or it closes soon: see `admit`
             inside[l] = inside[l] or (gap <= RESTING_GAP and before <= RESTING_GAP) or (
                 near and gap - before < 0.0 and gap + FORESEEN * (gap - before) < 0.0)
+            if inside[l] and e.kind != ON_PLANE:
+                x.on[l] = x.open[l] = inside[l] = False
             some = some or (x.on[l] and inside[l])
             if not inside[l] and near:
                 vt_put(&least, l, min(vt_get(least, l), gap))
@@ -975,9 +992,11 @@ cdef void end_in_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
     x.moved_there = farthest_in_lanes(x)
     judge_far(x, x.pose2, x.moved_there)
     for c in range(plan.contacts):
-        if plan.touch[c].kind != ON_PLANE:
+        if not place_contact(x, c, x.pose2, &x.there[c]):
             continue
-        touch_plane(&plan.touch[c], x.pose2, &x.there[c])
+        if not x.placed[c]:
+            # it was far away at node 1
+            place_contact(x, c, x.pose1, &x.here[c])
         for l in range(VT_WIDTH):
             if not x.inside[c * VT_WIDTH + l] and not (x.far[c * VT_WIDTH + l] and not x.active[c * VT_WIDTH + l]) and (
                     vt_get(x.there[c].gap, l) < vt_get(x.target[c], l) - CLOSES):

@@ -147,11 +147,12 @@ cdef int kept_ports(const Touching* x, int bodies) noexcept nogil:
 
 cdef unsigned long long steady_key(ModelStepper self) noexcept nogil:
     # of instances whose steps may be taken together it is the same; 0: the stepper takes it
-    # the same bodies are in contact, and the same ones of those with patches at more than one point
+    # the same bodies are in contact, and the same ones of those with patches at more than one point; of a few points, all of
+    # which have to be the same, also these
     cdef Touching* x = &self.contact
     cdef const vt_contact* e
-    cdef unsigned long long bodies = 0, once = 0, more = 0, bit
-    cdef int c
+    cdef unsigned long long bodies = 0, once = 0, more = 0, all = 0, bit
+    cdef int c, rows = 0
     cdef double h = self.shared.schedule.span
     if not (self.shared.schedule.spans == NULL and self.linear.started[0] and self.lane.reuses[0].have and x.have_ports[0] and may_keep(x)
             and self.lane.guesses[0].seen.count >= 4 and x.past.seen.count > 1 and not self.parted
@@ -164,12 +165,16 @@ cdef unsigned long long steady_key(ModelStepper self) noexcept nogil:
             return 0
         if x.active[c]:
             e = &self.touch[c]
+            rows += e.dim
+            all |= (<unsigned long long>1) << c
             bodies |= (<unsigned long long>1) << (e.body_a & 63)
             if e.patch >= 0:
                 bit = (<unsigned long long>1) << (e.patch & 63)
                 more |= once & bit
                 once |= bit
-    return bodies ^ (more << 32 | more >> 32) if bodies else 0
+    bodies ^= more << 32 | more >> 32
+    # see `compare_members`
+    return bodies ^ all << 16 if 2 * kept_ports(x, self.shared.m.nbody) > 3 * rows else bodies
 
 
 cdef void lend(ModelStepper self, Home* h) noexcept nogil:

@@ -4,25 +4,9 @@
 cdef double FLAT = 1e-9
 
 
-cdef inline Vec3 nearest_on_segment(Vec3 x, Vec3 p, Vec3 d) noexcept nogil:
-    # the point nearest to x of the segment from p along d; p if d is zero
-    cdef double square = dot(d, d)
-    return axpy(clamp(dot(d, sub(x, p)) / square, 0.0, 1.0), d, p) if square > 0.0 else p
-
-
 cdef inline bint stands(const vt_contact* e) noexcept nogil:
     # it acts in every step
     return e.kind == ROLLS or e.kind == RUBS
-
-
-cdef inline void between_centres(Touch* x, Vec3 a, Vec3 b, double radius_a, double radius_b) noexcept nogil:
-    # of two spheres
-    cdef Vec3 d = sub(a, b)
-    cdef double length = vt_sqrt(dot(d, d))
-    x.gap = length - radius_a - radius_b
-    x.n = scale(1.0 / length, d) if length > 0.0 else vec3(0.0, 0.0, 1.0)
-    x.a = axpy(-radius_a, x.n, a)
-    x.b = axpy(radius_b, x.n, b)
 
 
 cdef void on_box(const vt_contact* e, const Pose* pose, Touch* x) noexcept nogil:
@@ -217,7 +201,7 @@ cdef void touch_at(const vt_contact* e, const double* q, const Pose* pose, const
     # of shapes. The gap of dry friction is the coordinate
     cdef double z
     cdef double slope[2]
-    cdef Vec3 a, b, from_a, from_b
+    cdef Vec3 a, b
     if is_single(e):
         x.gap = single_gap(e, q, pose)
         x.n = x.a = x.b = x.arm_a = x.arm_b = zero3()
@@ -236,11 +220,8 @@ cdef void touch_at(const vt_contact* e, const double* q, const Pose* pose, const
         x.a = axpy(-e.radius_a, x.n, a)
         x.b = axpy(-x.gap, x.n, x.a)
     elif e.kind == SEGMENTS:
-        # |a - b| - R_a - R_b, where one of the two segments is a point
-        from_a, from_b = placed(pose, e.body_a, e.point_a), placed(pose, e.body_b, e.point_b)
-        a = nearest_on_segment(from_b, from_a, sub(placed(pose, e.body_a, e.end_a), from_a))
-        b = nearest_on_segment(from_a, from_b, sub(placed(pose, e.body_b, e.end_b), from_b))
-        between_centres(x, a, b, e.radius_a, e.radius_b)
+        touch_segments(e, pose, x)
+        return
     elif e.kind == ROLLS:
         touch_wheel(e, pose, x)
     elif e.kind == ON_FACET:

@@ -1,4 +1,5 @@
-# Contacts in any number of lanes: what they are at a configuration, points and spheres on planes, and slip in a step.
+# Contacts in any number of lanes: what they are at a configuration, points and spheres on planes, spheres and capsules, and
+# slip in a step.
 
 cdef struct Touch:      # a contact at a configuration; world axes
     vt_real gap         # [m or rad]
@@ -24,6 +25,36 @@ cdef inline void touch_plane(const vt_contact* e, const Pose* pose, Touch* x) no
     x.gap = dot(x.n, centre) - e.offset - e.radius_a
     x.a = axpy(vt_set1(-e.radius_a), x.n, centre)
     x.b = axpy(-x.gap, x.n, x.a)
+    x.arm_a, x.arm_b = sub(x.a, origin_of(pose, e.body_a)), sub(x.b, origin_of(pose, e.body_b))
+
+
+cdef inline Vec3 nearest_on_segment(Vec3 x, Vec3 p, Vec3 d) noexcept nogil:
+    # the point nearest to x of the segment from p along d; p if d is zero
+    cdef vt_real square = dot(d, d), zero = vt_set1(0.0), one = vt_set1(1.0), t
+    if all_zero(square):
+        return p
+    t = dot(d, sub(x, p)) / square
+    t = vt_select(vt_lt(t, zero), zero, vt_select(vt_lt(one, t), one, t))
+    return axpy(vt_select(vt_lt(zero, square), t, zero), d, p)
+
+
+cdef inline void between_centres(Touch* x, Vec3 a, Vec3 b, double radius_a, double radius_b) noexcept nogil:
+    # of two spheres
+    cdef Vec3 d = sub(a, b)
+    cdef vt_real zero = vt_set1(0.0), length = vt_sqrt(dot(d, d))
+    cdef vt_mask apart = vt_lt(zero, length)
+    x.gap = length - radius_a - radius_b
+    d = scale(vt_set1(1.0) / length, d)
+    x.n = vec3(vt_select(apart, d.x, zero), vt_select(apart, d.y, zero), vt_select(apart, d.z, vt_set1(1.0)))
+    x.a = axpy(vt_set1(-radius_a), x.n, a)
+    x.b = axpy(vt_set1(radius_b), x.n, b)
+
+
+cdef inline void touch_segments(const vt_contact* e, const Pose* pose, Touch* x) noexcept nogil:
+    # |a - b| - R_a - R_b, where one of the two segments is a point
+    cdef Vec3 from_a = placed(pose, e.body_a, e.point_a), from_b = placed(pose, e.body_b, e.point_b)
+    between_centres(x, nearest_on_segment(from_b, from_a, sub(placed(pose, e.body_a, e.end_a), from_a)),
+                    nearest_on_segment(from_a, from_b, sub(placed(pose, e.body_b, e.end_b), from_b)), e.radius_a, e.radius_b)
     x.arm_a, x.arm_b = sub(x.a, origin_of(pose, e.body_a)), sub(x.b, origin_of(pose, e.body_b))
 
 
