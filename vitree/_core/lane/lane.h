@@ -45,6 +45,7 @@ VT_INLINE vt_mask vt_le(vt_real a, vt_real b) { return -(int64_t)(a <= b); }
 VT_INLINE vt_real vt_select(vt_mask m, vt_real a, vt_real b) { return m ? a : b; }
 VT_INLINE int vt_any(vt_mask m) { return m != 0; }
 VT_INLINE int vt_all(vt_mask m) { return m != 0; }
+VT_INLINE vt_mask vt_where(const int *asked) { return -(vt_mask)(*asked != 0); }
 VT_INLINE vt_real vt_sqrt(vt_real a) { return sqrt(a); }
 VT_INLINE vt_real vt_abs(vt_real a) { return fabs(a); }
 #else
@@ -71,6 +72,12 @@ VT_INLINE int vt_all(vt_mask m)
     int64_t all = -1;
     for (int k = 0; k < VT_WIDTH; k++) all &= m[k];
     return all != 0;
+}
+VT_INLINE vt_mask vt_where(const int *asked)
+{
+    vt_mask m;
+    for (int k = 0; k < VT_WIDTH; k++) m[k] = -(int64_t)(asked[k] != 0);
+    return m;
 }
 VT_INLINE vt_real vt_sqrt(vt_real a)
 {

@@ -11,6 +11,7 @@ cdef extern from "lane.h" nogil:
     void vt_put(vt_real* a, int lane, double x) noexcept
     void vt_gather(const double* a, Py_ssize_t stride, vt_real* to, int count) noexcept
     void vt_scatter(const vt_real* a, double* to, Py_ssize_t stride, int count) noexcept
+    vt_mask vt_where(const bint* asked) noexcept
     void vt_gather_rows(double** a, vt_real* to, int count) noexcept
     void vt_scatter_rows(const vt_real* a, double** to, int count) noexcept
     void* vt_alloc(size_t size) noexcept
@@ -75,12 +76,7 @@ cdef enum:
 
 cdef inline vt_mask where(const bint* asked) noexcept nogil:
     # a mask of lanes
-    cdef vt_real x = vt_set1(1.0)
-    cdef int k
-    for k in range(VT_WIDTH):
-        if asked[k]:
-            vt_put(&x, k, -1.0)
-    return vt_lt(x, vt_set1(0.0))
+    return vt_where(asked)
 
 
 cdef inline vt_real largest(const vt_real* x, int n) noexcept nogil:
@@ -117,8 +113,4 @@ cdef inline void take_in(const bint* asked, int n, const vt_real* x, vt_real* y)
 
 cdef inline bint all_zero(vt_real a) noexcept nogil:
     # whether a number is zero in all lanes
-    cdef int l
-    for l in range(VT_WIDTH):
-        if vt_get(a, l) != 0.0:
-            return False
-    return True
+    return vt_all(vt_le(vt_abs(a), vt_set1(0.0)))

@@ -186,6 +186,12 @@ cdef void list_lent(const Home* h, double** at) noexcept nogil:
     at[18] = <double*>h.tau
 
 
+cdef inline bint same_ports(const int* owner, const HomePlan* plan, int bodies) noexcept nogil:
+    # whether they are those of P: see `past_ports`
+    return (memcmp(owner, plan.owner, plan.ports * sizeof(int)) == 0
+            and (plan.ports == plan.most_ports or owner[plan.ports] == bodies))
+
+
 cdef void come(ModelStepper self, TouchLanes* x) noexcept nogil:
     # what the steps read
     cdef double* lent[LENT]
@@ -205,6 +211,10 @@ cdef void come(ModelStepper self, TouchLanes* x) noexcept nogil:
         self.lane.guess.seen[l], x.past.seen[l] = h.seen[0], h.past_seen[0]
         self.lane.operator.pivot_signs[l], self.lane.reuse[l].have = h.pivot_signs[0], True
         x.changed[l] = False
+        if not same_ports(h.owner_past, x.plan, self.shared.m.nbody):
+            x.past.seen[l].count = 0
+        if x.past.seen[l].count == 0:
+            x.past.seen[l].h = x.plan.h
         for i in range(x.plan.contacts):
             x.active[i * VT_WIDTH + l] = h.active[i] != 0
     for k in range(LENT):
@@ -230,6 +240,9 @@ cdef void go_home(ModelStepper self, TouchLanes* x, const bint* some) noexcept n
         if not some[l]:
             continue
         h.seen[0], h.past_seen[0], h.jumped[0] = self.lane.guess.seen[l], x.past.seen[l], x.jumped[l]
+        memcpy(h.owner_past, x.plan.owner, x.plan.ports * sizeof(int))
+        if x.plan.ports < x.plan.most_ports:
+            h.owner_past[x.plan.ports] = self.shared.m.nbody
         for k in range(x.plan.contacts):
             h.active[k] = PUSHED if x.active[k * VT_WIDTH + l] else 0
             h.pushed_before[k] = x.pushed_before[k * VT_WIDTH + l]
@@ -702,7 +715,7 @@ cdef inline vt_real members_speed(TouchLanes* x) noexcept nogil:
 
 
 cdef void begin_passes(ModelStepper self, TouchLanes* x) noexcept nogil:
-    # the predicted increment and impulses; trees at rest are held still
+    # the predicted increment and impulses, or current impulses where there are no past ones; trees at rest are held still
     cdef Newton* newton = &self.lane.newton
     cdef vt_real size = largest(newton.y, self.nv)
     cdef vt_mask still = vt_le(size, STILL * x.reach)
@@ -712,10 +725,15 @@ cdef void begin_passes(ModelStepper self, TouchLanes* x) noexcept nogil:
         newton.y[k] = vt_select(still, vt_set1(0.0), newton.y[k])
     guess_scale(&x.past, x.ports, self.lane.now.h)
     guess_predict(&x.past, x.ports, 0, x.u)
+    sum_members(x, x.cones.lam, x.T)
+    for l in range(VT_WIDTH):
+        x.foretold[l] = x.past.seen[l].count > 1
+    for k in range(x.ports):
+        x.u[k] = vt_select(where(x.foretold), x.u[k], x.T[k])
     kick(self, x)
     for l in range(VT_WIDTH):
         x.still[l] = vt_get(one, l) != 0.0
-        x.foretold[l], x.drifted[l], x.idle[l], x.old[l], x.goal[l] = True, False, True, True, 0.0
+        x.drifted[l], x.idle[l], x.old[l], x.goal[l] = False, True, True, 0.0
         x.before[l] = x.found_before[l] = INFINITY
         x.factored[l] = x.solves[l] = 0
         newton.now[l].required_signs, newton.now[l].signs_ok = EVEN, True
@@ -737,8 +755,8 @@ cdef vt_real stay_in_lanes(ModelStepper self, TouchLanes* x, vt_real e) noexcept
     one = weighted(gain, self.nv, newton.r, largest(newton.r, self.nv))
     other = weighted(gain, self.nv, newton.d, largest(newton.d, self.nv))
     for l in range(VT_WIDTH):
-        x.foretold[l] = not x.still[l] and vt_get(one, l) + vt_get(other, l) > newton.now[l].goal
-        stays[l] = not x.foretold[l]
+        stays[l] = x.foretold[l] and (x.still[l] or not vt_get(one, l) + vt_get(other, l) > newton.now[l].goal)
+        x.foretold[l] = x.foretold[l] and not stays[l]
     if not any_of(stays):
         return e
     some = where(stays)

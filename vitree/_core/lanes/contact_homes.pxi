@@ -3,7 +3,7 @@
 
 cdef enum:
     FEWEST_TOGETHER = 3     # a step of all lanes costs about as much as so many of one, of two lanes as one
-    NEAR_TOGETHER = 64      # instances that are stepped in turn
+    NEAR_TOGETHER = 256      # instances that are stepped in turn: most of those with few like them find some
 
 
 #: The functions below for what is a stepper, without a reference that a thread without the interpreter could not count
@@ -92,6 +92,7 @@ cdef class ContactLanes:
         if layout != home_layout():
             raise ImportError("the compiled modules of vitree are of different versions: build all of them anew")
         self.at, self.call = <void*>at, <StepTogether>call
+        self.plan.most_ports = stepper.contact.most_ports
         self.plan.contacts, self.plan.patches = stepper.contact.plain, stepper.contact.plain_patches
         self.plan.span, self.plan.spans = stepper.contact.span, stepper.contact.spans
         self.plan.ball, self.plan.balls = stepper.contact.ball, stepper.contact.ball_count
@@ -155,8 +156,8 @@ cdef unsigned long long steady_key(ModelStepper self) noexcept nogil:
     cdef int c, rows = 0
     cdef double h = self.shared.schedule.span
     if not (self.shared.schedule.spans == NULL and self.linear.started[0] and self.lane.reuses[0].have and x.have_ports[0] and may_keep(x)
-            and self.lane.guesses[0].seen.count >= 4 and x.past.seen.count > 1 and not self.parted
-            and self.lane.guesses[0].seen.h == h and x.past.seen.h == h and self.lane.clock.h_last == h
+            and self.lane.guesses[0].seen.count >= 4 and not self.parted
+            and self.lane.guesses[0].seen.h == h and (x.past.seen.h == h or x.past.seen.count == 0) and self.lane.clock.h_last == h
             and not self.lane.progress.opening and self.watched_out == NULL
             and self.memory.seats.free_count == self.memory.seats.count):
         return 0
@@ -288,8 +289,7 @@ cdef void step_group(ContactLanes lanes, void** at, const int* which, int count)
         give(at[which[k]], h)
         h.v = lanes.v[which[k]] if lanes.tells else NULL
         first = home[0]
-        if (h.ports > most or h.ports != first.ports or memcmp(h.owner, first.owner, h.ports * sizeof(int)) != 0
-                or memcmp(h.owner_past, h.owner, h.ports * sizeof(int)) != 0):
+        if h.ports > most or h.ports != first.ports or memcmp(h.owner, first.owner, h.ports * sizeof(int)) != 0:
             continue
         taken[l] = which[k]
         steps = min(steps, lanes.left[which[k]])

@@ -35,7 +35,7 @@ cdef struct Home:               # of an instance
     bint answered               # it is there
     int ports                   # of P, and the bodies that they and those of past impulses belong to
     const int* owner
-    const int* owner_past
+    int* owner_past
     int status                  # OK, or that it has left: its next step is for its own stepper
     int steps                   # that were taken, and their corrections: all, the most and the last
     int corrections
@@ -65,6 +65,7 @@ cdef struct HomePlan:           # what is common to the instances of a group
     double share                # see `post_contact_velocity`
     int ports                   # of P at hand
     const int* owner            # (ports,) their bodies
+    int most_ports              # of past impulses
 
 
 ctypedef void (*StepTogether)(void* block, const HomePlan* plan, Home** home, int count, int steps) noexcept nogil

@@ -41,7 +41,8 @@ cdef void lu_of_lanes(vt_real* A, int n, int* order, bint* regular) noexcept nog
     # A <- its triangular factors, with partial pivoting; order (n, lanes). regular: of each lane, where it was, whether
     # there are factors
     cdef vt_real big = 1e-15 * largest(A, n * n), most, at, s
-    cdef vt_mask larger
+    cdef vt_mask larger, those
+    cdef unsigned long long picked
     cdef int i, j, k, l, best, one
     for k in range(n):
         most, at = vt_abs(A[k * n + k]), vt_set1(k)
@@ -50,10 +51,11 @@ cdef void lu_of_lanes(vt_real* A, int n, int* order, bint* regular) noexcept nog
             larger = vt_lt(most, s)
             most, at = vt_select(larger, s, most), vt_select(larger, vt_set1(i), at)
         best = <int>vt_get(at, 0)
-        one = True
+        one, picked = True, 0
         for l in range(VT_WIDTH):
             order[k * VT_WIDTH + l] = <int>vt_get(at, l)
             one = one and order[k * VT_WIDTH + l] == best
+            picked |= (<unsigned long long>1) << (order[k * VT_WIDTH + l] & 63)
             regular[l] = regular[l] and vt_get(most, l) > vt_get(big, l)
         if VT_WIDTH == 1 and not regular[0]:
             return
@@ -63,24 +65,21 @@ cdef void lu_of_lanes(vt_real* A, int n, int* order, bint* regular) noexcept nog
                 A[k * n + j] = A[best * n + j]
                 A[best * n + j] = s
         else:
-            for l in range(VT_WIDTH):
-                exchange_in_lane(A, n, k, order[k * VT_WIDTH + l], l)
+            for i in range(k + 1, n):
+                # of the lanes in which it has the pivot
+                if not (picked >> (i & 63)) & 1:
+                    continue
+                those = vt_le(at, vt_set1(i)) & vt_le(vt_set1(i), at)
+                for j in range(n):
+                    s = A[k * n + j]
+                    A[k * n + j] = vt_select(those, A[i * n + j], s)
+                    A[i * n + j] = vt_select(those, s, A[i * n + j])
         for i in range(k + 1, n):
             if all_zero(A[i * n + k]):
                 continue
             s = A[i * n + k] / A[k * n + k]
             A[i * n + k] = s
             vt_add_row(n - k - 1, -s, A + k * n + k + 1, A + i * n + k + 1)
-
-
-cdef inline void exchange_in_lane(vt_real* A, int n, int i, int k, int lane) noexcept nogil:
-    # two rows
-    cdef double s
-    cdef int j
-    for j in range(n if i != k else 0):
-        s = vt_get(A[i * n + j], lane)
-        vt_put(&A[i * n + j], lane, vt_get(A[k * n + j], lane))
-        vt_put(&A[k * n + j], lane, s)
 
 
 cdef int lu_factor(vt_real* A, int n, int* order) noexcept nogil:
