@@ -1,29 +1,36 @@
 """Steps in contact of several instances in lanes: the bits, and all that steppers keep, of steps by their own."""
 
+import functools
+import importlib
+
 import numpy as np
 import pytest
 
 import vitree as vt
 from vitree._core import scalar, wide
+from vitree.run import lanes
 
 core = scalar()
 
 pytestmark = pytest.mark.skipif(wide().VT_LANES < 2, reason="one lane")
 
 
-def walker(shape="spheres", legs=4, drives=True, friction=0.7, belly=None, **ground):
-    """A trunk on legs of two joints, each with a sphere, or a foot of four points; the trunk may have a shape."""
+def walker(shape="spheres", legs=4, drives=True, friction=0.7, belly=None, side=0.12, radius=0.0, **ground):
+    """A trunk on legs of two joints, each with a sphere, or a foot of four points; the trunk may have a shape.
+
+    The feet are ``side`` [m] from the middle; points are small balls if they have a radius [m].
+    """
     tree = vt.Tree("walker")
     trunk = tree.world.add(vt.free("base"), vt.body("trunk", 6.0, (0.05, 0.1, 0.12)))
     for k, (x, y) in enumerate([(1, 1), (1, -1), (-1, 1), (-1, -1)][:legs]):
-        hip = trunk.add(vt.tx(0.2 * x), vt.ty(0.12 * y), vt.ry(f"hip {k}", armature=0.01), vt.tz(-0.1),
+        hip = trunk.add(vt.tx(0.2 * x), vt.ty(side * y), vt.ry(f"hip {k}", armature=0.01), vt.tz(-0.1),
                         vt.body(f"thigh {k}", 1.0, (4e-3, 4e-3, 1e-3)))  # fmt: skip
         knee = hip.add(vt.tz(-0.1), vt.rx(f"knee {k}", armature=0.01), vt.tz(-0.1),
                        vt.body(f"shank {k}", 0.4, (1e-3, 1e-3, 1e-4)))  # fmt: skip
         knee.add(vt.tz(-0.1), vt.frame(f"foot {k}"))
         if shape == "points":
             corners = [(0.06, 0.03, 0), (0.06, -0.03, 0), (-0.06, 0.03, 0), (-0.06, -0.03, 0)]
-            tree.contact(vt.Contact(f"foot {k}", points=corners))
+            tree.contact(vt.Contact(f"foot {k}", points=corners, radius=radius))
         else:
             tree.contact(vt.Contact(f"foot {k}", shapes=vt.Sphere(0.03)))
     if belly is not None:
@@ -91,6 +98,19 @@ def test_robots_at_rest_are_taken_together_in_all_steps():
     for _ in range(10):
         pair.step(4)
     assert pair.lanes.together - before[0] == pair.lanes.steps - before[1] > 0
+
+
+@pytest.mark.parametrize("options", [{"side": 0.05, "radius": 5e-3}, {}])
+def test_points_that_lift_and_feet_beside_each_other_stay_in_lanes(options):
+    """Robots of which other points touch the ground, and balls of two feet within their balls, take steps together."""
+    model, count = walker("points", 2, **options), 4 * wide().VT_LANES
+    pair = Pair(model, count, dt=2e-3, spread=0.01)
+    rng = np.random.default_rng(6)
+    for k in range(30):
+        if k == 10:
+            before = pair.lanes.together, pair.lanes.steps
+        pair.step(4, inputs=0.03 * np.sin(0.2 * k) + 0.01 * rng.normal(size=(count, model.nv - 6)))
+    assert pair.lanes.together - before[0] > 0.8 * (pair.lanes.steps - before[1])
 
 
 @pytest.mark.parametrize("belly", [None, vt.Box((0.3, 0.2, 0.1)), vt.Cylinder(radius=0.08, length=0.3)])
@@ -175,6 +195,36 @@ def test_rollouts_under_a_policy_are_those_of_single_runs():
             alone.step(1, vt.Control(targets=policy(None, alone.q[None], alone.v[None])[0]))
             np.testing.assert_array_equal(found.q[k, row], alone.q)
             np.testing.assert_array_equal(found.v[k, row], alone.v)
+
+
+@pytest.mark.parametrize("every", [None, 1, 7])
+def test_rollouts_without_functions_are_those_of_instances_one_by_one(every, monkeypatch):
+    """All that a rollout has, of robots that stand, stumble and fail, by parts of which one is short."""
+    model, count = walker("points"), 11
+    rng = np.random.default_rng(7)
+    q0 = np.array([vt.place_on_ground(model, model.integrate(model.neutral(), 0.05 * rng.normal(size=model.nv)))
+                   for _ in range(count)])  # fmt: skip
+    v0 = 0.3 * rng.normal(size=(count, model.nv))
+    v0[3] *= 1e6
+    done: list = []
+    call = functools.partial(
+        vt.rollout, model, q0, v0, duration=0.42, dt=2e-3, record=("q", "v", "p", "energy"), record_every=every,
+        control=vt.Control(targets=0.2 * rng.normal(size=(count, model.nv - 6))),
+        progress=lambda *of: done.append(of))  # fmt: skip
+    monkeypatch.setattr(lanes, "HELD_AT_ONCE", 8)
+    found = call()
+    assert done[-1] == (count, count)
+    monkeypatch.setattr(importlib.import_module("vitree.run.rollout"), "in_contact", lambda batch: False)
+    wanted = call()
+    for name, array in wanted.data.items():
+        np.testing.assert_array_equal(found.data[name], array)
+    counts, errors = zip(*(((*one.solved, one.rows, one.steps), [(k, str(e)) for k, e in one.failed.items()])
+                           for one in (found, wanted)), strict=True)  # fmt: skip
+    for one, other in zip(*counts, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert errors[0] == errors[1]
+    assert found.step_warnings == wanted.step_warnings
+    assert 3 in found.failed
 
 
 def test_sampled_policies_are_asked_at_their_times_alone():

@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, SupportsIndex, TypeVar
 
@@ -25,7 +25,7 @@ from vitree.results.plain import plain
 from vitree.run.arguments import RunArguments, Schedule
 from vitree.run.controller import Targets, with_targets
 from vitree.run.outcome import Outcome
-from vitree.run.trajectory import Trajectory, conservation_warnings
+from vitree.run.trajectory import Trajectory, conservation_warnings, halving_warnings, inexact_warnings
 
 # ---- rollout: the records of many instances of a model -----------------------------------------------------
 
@@ -300,6 +300,19 @@ class Instances:
             return {key: column if not column.ndim else column[k] for key, column in value.items()}
         return value if value is None or callable(value) or value.ndim == 1 else value[k]
 
+    def part(self, first: int, end: int) -> Instances:
+        """Return the instances from ``first`` to ``end``, which have no parameters of their own."""
+
+        def of(value: Any) -> Any:
+            if isinstance(value, dict):
+                return {key: column[first:end] if column.ndim else column for key, column in value.items()}
+            return value if value is None or callable(value) or value.ndim == 1 else value[first:end]
+
+        return replace(
+            self, q0=of(self.q0), v0=of(self.v0), p0=of(self.p0), count=end - first,
+            driving={name: of(value) for name, value in self.driving.items()},
+        )  # fmt: skip
+
     def require_signals(self) -> None:
         """Raise the errors of inputs and targets that no instance can have."""
         inputs, targets = (None if callable(self.driving.get(name)) else self.driven_by(name, 0)
@@ -459,6 +472,13 @@ class Batch:
         self.iterations[k, :rows], self.residual[k, :rows] = run.iterations[at], run.residual[at]
         self.rows[k], self.steps[k] = rows, run.steps
         self.total[k], self.most[k] = run.iterations_total, run.iterations_max
+
+    def note_steps(self, k: int, stepper: Any) -> None:
+        """Note the corrections of an instance, and what is odd about its steps, of a stepper of momenta."""
+        self.total[k], self.most[k] = stepper.total_iterations, stepper.most_iterations
+        odd = halving_warnings(stepper.halved, stepper.halved_between if stepper.halved else None, stepper.steps, str)
+        if odd := odd + inexact_warnings(stepper.inexact_contacts, stepper.steps):
+            self.step_warnings[k] = tuple(odd)
 
     def note(self, k: int, system: System | None) -> None:
         """Note which constraints the system that an instance ran with is without."""

@@ -201,6 +201,10 @@ class Held:
         """Return the contacts of all instances in the last step, rows of a ContactLog, and whose they are (rows,)."""
         return np.empty((0, WIDTH)), np.empty(0, int)
 
+    def expect(self, seconds: float) -> None:
+        """Expect that the next work takes so long [s] for each instance."""
+        self._seconds = seconds
+
     def _share(self, work: Callable[[np.ndarray], None], which: np.ndarray, fewest: int) -> None:
         """Do work on parts of some indices, in threads if it is known to be worth it: the first time it is not."""
         if not len(which):
@@ -548,6 +552,70 @@ def in_lanes(batch: Batch, plan: Block) -> None:
     one_by_one(batch, sorted(alone))
 
 
+# ---- in contact, with those that are alike ----------------------------------------------------------
+
+#: Most instances that are held at a time, least steps that are worth a stepper for each, and least time of one [s] for
+#: each coordinate.
+HELD_AT_ONCE, WORTH_HOLDING, OF_COORDINATE = 512, 200, 3e-7
+
+
+def in_contact(batch: Batch) -> bool:
+    """Run instances in contact, of which several take a step together; whether these can."""
+    found = batch.instances
+    model, given = found.model, found.given
+    plain = type(model) is Model and model.has_contact and hasattr(found.kind, "reusable")
+    more = found.parameters or found.by_rows or given.effort_limits or given.wrenches or given.prescribed
+    if not plain or more or found.count < wide().VT_LANES // 2 or found.schedule.steps < WORTH_HOLDING:
+        return False
+    try:
+        first = held_alone(found, model, 0, found.start(0), None)
+    except VitreeError:
+        return False
+    if first._reduced is not None or core.contact_lanes(first._plain, wide()) is None:
+        return False
+    alone: list[int] = []
+    for begin in range(0, found.count, HELD_AT_ONCE):
+        alone += _held_part(batch, begin, min(begin + HELD_AT_ONCE, found.count))
+    one_by_one(batch, alone)
+    return True
+
+
+def _held_part(batch: Batch, begin: int, end: int) -> list[int]:
+    """Run some instances, and return those whose runs end before the others' do, or do not begin."""
+    found = batch.instances.part(begin, end)
+    model, steps, rows = found.model, found.schedule.steps, len(batch.t)
+    q, v = np.empty((found.count, rows, model.nq)), np.empty((found.count, rows, model.nv))
+    p = np.empty_like(v) if "p" in batch.names else None
+    try:
+        held = HeldSimulations(found, batch.threads)
+    except InputError:  # of all of them
+        return list(range(begin, end))
+    held.expect(OF_COORDINATE * model.nv * min(steps, MOST_AT_ONCE))
+    steppers = {k: one._plain for k, one in held.held.items() if one._plain is not None}
+    with held:
+        step = 0
+        for row, mark in enumerate(batch.marks.tolist()):
+            while step < mark and held.alive.any() and not batch.stopped:
+                count = min(MOST_AT_ONCE, mark - step)
+                held.step({}, count)
+                step += count
+            alive = np.flatnonzero(held.alive)
+            q[alive, row], v[alive, row] = held.q[alive], held.v[alive]
+            for k in alive.tolist():
+                stepper = steppers[k]
+                if step:
+                    batch.iterations[begin + k, row], batch.residual[begin + k, row] = stepper.iterations, stepper.error
+                if p is not None:
+                    p[k, row] = held.held[k].p
+    good = np.flatnonzero(held.alive)
+    batch.keep(begin + good, q[good], (v if p is None else p)[good], p is not None, model, v[good])
+    batch.rows[begin + good], batch.steps[begin + good] = rows, steps
+    for k in good.tolist():
+        batch.note_steps(begin + k, steppers[k])
+    batch.tell(len(good), batch.instances.count)
+    return (begin + np.flatnonzero(~held.alive)).tolist()
+
+
 # ---- one by one -------------------------------------------------------------------------------------
 
 
@@ -636,5 +704,7 @@ def side_by_side(batch: Batch, plan: Block | None) -> None:
     if isinstance(held, HeldSimulations):
         for k, sim in held.held.items():
             batch.note(k, sim.model)
+            if sim._plain is not None and found.kind.uses_momentum:
+                batch.note_steps(k, sim._plain)
     batch.rows[:], batch.failed = reached, held.failed
     batch.in_lanes[:], batch.width = held.in_lanes & held.alive, held.width
