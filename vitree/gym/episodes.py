@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -153,13 +154,19 @@ class Episodes:
         drives = getattr(self.model, "drives", ())
         if not drives or self.actions.kind != "targets":
             raise InputError(f'"{self.model.name}" has no drives that follow actions; drive_forces are theirs')
-        joints = [self.model.joint(drive.joint) for drive in drives]
-        position = state.q[:, [joint.q_slice.start for joint in joints]]
-        rate = state.v[:, [joint.v_slice.start for joint in joints]]
-        most = np.array([drive.effort_limit * drive.gear for drive in drives])
+        at_q, at_v, most = self._driven_joints
         kp, kd = self._gains[:, 0], self._gains[:, 1]
-        found: np.ndarray = np.clip(kp * (self._acting() - position) - kd * rate, -most, most)
+        found: np.ndarray = np.clip(kp * (self._acting() - state.q[:, at_q]) - kd * state.v[:, at_v], -most, most)
         return found
+
+    @functools.cached_property
+    def _driven_joints(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Entries (k,) of q and v of the joints with drives, and the largest forces (k,) [N or N m] of these."""
+        drives = getattr(self.model, "drives", ())
+        joints = [self.model.joint(drive.joint) for drive in drives]
+        at_q, at_v = (np.array([part.start for part in parts], dtype=int) for parts in (
+            [joint.q_slice for joint in joints], [joint.v_slice for joint in joints]))  # fmt: skip
+        return at_q, at_v, np.array([drive.effort_limit * drive.gear for drive in drives])
 
     def _acting(self) -> np.ndarray:
         """What drives the instances now, (n, k)."""

@@ -65,6 +65,18 @@ class Layout:
         self.signs = np.array([[float(a == frame) - float(b == frame) for frame in self.frames] for a, b in names])
         self.signs = self.signs.reshape(len(names), len(self.frames))
 
+        self._columns: dict[tuple[str, ...], np.ndarray] = {}
+
+    def columns(self, frames: tuple[str, ...]) -> np.ndarray:
+        """Return the columns (m,) of frames that touch, by names or patterns; raise an UnknownNameError for others."""
+        key = tuple(map(repr, frames))
+        found = self._columns.get(key)
+        if found is None:
+            names = [name for each in frames for name in fitting(each, self.frames, "frame that may touch", "frames")]
+            found = np.array([self.frames.index(name) for name in dict.fromkeys(names)], dtype=int)
+            self._columns[key] = found
+        return found.copy()
+
     def _pose(self, pose: Any) -> np.ndarray:
         model: Any = self.model
         found = np.array(model.start, dtype=float)

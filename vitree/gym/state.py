@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from vitree.errors import InputError
-from vitree.gym.layout import Layout, fitting
+from vitree.gym.layout import Layout
 from vitree.spatial.rotations import rotate
 
 #: Quantities that observations may name.
@@ -164,9 +164,7 @@ class State:
         UnknownNameError
             If there is no such frame among ``contact_frames``.
         """
-        known = self.contact_frames
-        names = [name for each in frames for name in fitting(each, known, "frame that may touch", "frames")]
-        return np.array([known.index(name) for name in dict.fromkeys(names)], dtype=int)
+        return self._layout.columns(frames)
 
     @cached_property
     def gaps(self) -> np.ndarray:

@@ -256,7 +256,7 @@ class ModelFacts(System):
         """The loads that have a potential."""
         return tuple(x for x in self.flat.loads if isinstance(x, (*CONSERVATIVE, Potential)))
 
-    @property
+    @functools.cached_property
     def drives(self) -> tuple[Drive, ...]:
         """The drives among the loads, in the order of the joints."""
         order = {joint.name: k for k, joint in enumerate(self.joints)}
