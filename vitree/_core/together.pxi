@@ -6,25 +6,31 @@ ctypedef int (*Advance)(void* stepper, long steps, const double* torque, const d
                         double* v) noexcept nogil
 
 
-cdef int advance_one(ModelStepper self, long steps, const double* torque, const double* inputs, bint by_momentum, double* q,
-                     double* v) noexcept nogil:
-    # Stepper.go, and the state: q and, NaN where the stepper does not tell it, v. CAREFUL, with nothing done, where steps call
-    # functions or take rows, or a torque or input is not finite
+cdef int drive_by(ModelStepper self, const double* torque, const double* inputs) noexcept nogil:
+    # torque and inputs of the next steps, NULL: those at hand; CAREFUL where steps call functions or take rows, or what is at
+    # hand is not finite
     cdef Drive* drive = &self.lane.drive
     cdef Schedule* plan = &self.shared.schedule
-    cdef int status = OK
+    if (self.asks() or plan.u_rows != NULL or self.shared.m.nlocked or self.led_count
+            or not ((torque != NULL or all_finite(drive.tau, self.nv)) and (inputs != NULL or all_finite(drive.u, plan.nu)))):
+        return CAREFUL
+    if torque != NULL:
+        memcpy(drive.tau, torque, self.nv * sizeof(double))
+    if inputs != NULL:
+        memcpy(drive.u, inputs, plan.nu * sizeof(double))
+    return OK
+
+
+cdef int advance_one(ModelStepper self, long steps, const double* torque, const double* inputs, bint by_momentum, double* q,
+                     double* v) noexcept nogil:
+    # Stepper.go, and the state: q and, NaN where the stepper does not tell it, v. CAREFUL, with nothing done, where it is in
+    # use, or cannot go on alone
+    cdef int status
     cdef long k
     if not self.enter():
         return CAREFUL
-    if self.asks() or plan.u_rows != NULL or self.shared.m.nlocked or self.led_count:
-        status = CAREFUL
-    elif not ((torque != NULL or all_finite(drive.tau, self.nv)) and (inputs != NULL or all_finite(drive.u, plan.nu))):
-        status = CAREFUL
-    else:
-        if torque != NULL:
-            memcpy(drive.tau, torque, self.nv * sizeof(double))
-        if inputs != NULL:
-            memcpy(drive.u, inputs, plan.nu * sizeof(double))
+    status = drive_by(self, torque, inputs)
+    if status == OK:
         for k in range(steps):
             status = self.take_step(False)
             if status != OK:
@@ -59,59 +65,72 @@ def advance_together(tuple steppers, const Py_ssize_t[::1] which, long steps, to
         The status of each; CAREFUL where it did not move, since a stepper alone cannot do it. Of instances that cannot
         tell v, its first entry is NaN.
     """
-    cdef const double[:, ::1] tau = torque if torque is not None else None
-    cdef const double[:, ::1] u = inputs if inputs is not None else None
-    cdef Py_ssize_t count = q.shape[0], m = which.shape[0], i, k
-    cdef ModelStepper one
-    cdef void** at
-    cdef const double* tau_row = NULL
-    cdef const double* u_row = NULL
+    cdef Instances at = Instances(steppers, which, torque, inputs, q, v)
+    cdef Py_ssize_t i
     cdef double since = seconds_now()
     cdef Advance call = <Advance>advance_one
-    out = np.full(m, CAREFUL, dtype=np.intc)
+    out = np.full(at.count, CAREFUL, dtype=np.intc)
     cdef int[::1] status = out
-    if m == 0 or not 1 <= steps <= MOST_AT_ONCE:
+    if not 1 <= steps <= MOST_AT_ONCE:
         return out
-    at = <void**>PyMem_Malloc(m * sizeof(void*))
-    if at == NULL:
-        raise MemoryError
-    try:
+    with nogil:
+        for i in range(at.count):
+            if at.stepper[i] == NULL:
+                continue
+            status[i] = call(at.stepper[i], steps, at.torque[i], at.inputs[i], by_momentum, at.q[i], at.v[i])
+            if overdue(&since, LOOK_STEPS - 1):
+                with gil:
+                    PyErr_CheckSignals()
+    return out
+
+
+cdef class Instances:
+    """Some instances: their steppers, or NULL, and the rows of arrays that are theirs, NULL where an array is not given."""
+
+    cdef object owners          # of the steppers and rows
+    cdef Py_ssize_t count
+    cdef void** stepper         # (count,)
+    cdef const double** torque
+    cdef const double** inputs
+    cdef double** q
+    cdef double** v
+
+    def __init__(self, tuple steppers, const Py_ssize_t[::1] which, torque, inputs, double[:, ::1] q, double[:, ::1] v):
+        cdef const double[:, ::1] tau = torque if torque is not None else None
+        cdef const double[:, ::1] u = inputs if inputs is not None else None
+        cdef Py_ssize_t i, row, n = q.shape[0], m = which.shape[0]
+        cdef ModelStepper one
+        self.owners, self.count = (steppers, torque, inputs, q, v), m
+        self.stepper = <void**>PyMem_Calloc(max(5 * m, 1), sizeof(void*))
+        if self.stepper == NULL:
+            raise MemoryError
+        self.torque, self.inputs = <const double**>(self.stepper + m), <const double**>(self.stepper + 2 * m)
+        self.q, self.v = <double**>(self.stepper + 3 * m), <double**>(self.stepper + 4 * m)
         require_size(len(steppers), m, "steppers")
-        require_size(v.shape[0], count, "rows of v")
+        require_size(v.shape[0], n, "rows of v")
         if tau is not None:
-            require_size(tau.shape[0], count, "rows of the torque")
+            require_size(tau.shape[0], n, "rows of the torque")
         if u is not None:
-            require_size(u.shape[0], count, "rows of the inputs")
+            require_size(u.shape[0], n, "rows of the inputs")
         for i in range(m):
-            if not 0 <= which[i] < count:
-                raise IndexError(f"no row {which[i]} among {count}")
-            at[i] = NULL
+            row = which[i]
+            if not 0 <= row < n:
+                raise IndexError(f"no row {row} among {n}")
             if not isinstance(steppers[i], ModelStepper):
                 continue
             one = steppers[i]
-            at[i] = <void*>one
             require_size(q.shape[1], one.nq, "columns of q")
             require_size(v.shape[1], one.nv, "columns of v")
+            self.stepper[i], self.q[i], self.v[i] = <void*>one, &q[row, 0], &v[row, 0]
             if tau is not None:
                 require_size(tau.shape[1], one.nv, "columns of the torque")
+                self.torque[i] = &tau[row, 0]
             if u is not None:
                 require_size(u.shape[1], one.shared.schedule.nu, "columns of the inputs")
-        with nogil:
-            for i in range(m):
-                if at[i] == NULL:
-                    continue
-                k = which[i]
-                if tau is not None:
-                    tau_row = &tau[k, 0]
-                if u is not None:
-                    u_row = &u[k, 0]
-                status[i] = call(at[i], steps, tau_row, u_row, by_momentum, &q[k, 0], &v[k, 0])
-                if overdue(&since, LOOK_STEPS - 1):
-                    with gil:
-                        PyErr_CheckSignals()
-    finally:
-        PyMem_Free(at)
-    return out
+                self.inputs[i] = &u[row, 0]
+
+    def __dealloc__(self):
+        PyMem_Free(self.stepper)
 
 
 def contacts_together(tuple steppers):

@@ -396,7 +396,7 @@ cdef bint touch_node(ModelStepper self, TouchLanes* x) noexcept nogil:
             if x.far[c * VT_WIDTH + l] and not inside[l]:
                 gap = INFINITY
             vt_put(&x.target[c], l, vt_get(x.hold[c], l) if inside[l] else min(0.0, gap))
-            near = plan.culls and e.patch < 0 and not (gap > vt_get(away, l) and ball_of(plan, c) >= 0)
+            near = plan.culls and e.patch < 0 and not (gap > vt_get(away, l) and plan.ball_of[c] >= 0)
             # it acted, it rests, or it closes soon: see `admit`
             inside[l] = inside[l] or (gap <= RESTING_GAP and before <= RESTING_GAP) or (
                 near and gap - before < 0.0 and gap + FORESEEN * (gap - before) < 0.0)
@@ -422,14 +422,6 @@ cdef inline void add_member(TouchLanes* x, int c) noexcept nogil:
         inside[l] = inside[l] or not x.on[l]
         x.partly[x.count] = x.partly[x.count] or not inside[l]
     x.count += 1
-
-
-cdef inline int ball_of(const HomePlan* plan, int c) noexcept nogil:
-    cdef int k
-    for k in range(plan.spans):
-        if plan.span[k].pair < 0 and plan.span[k].first <= c < plan.span[k].end:
-            return plan.span[k].ball
-    return -1
 
 
 cdef inline bint patched(const TouchLanes* x, const vt_contact* e) noexcept nogil:

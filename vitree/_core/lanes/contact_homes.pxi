@@ -54,13 +54,15 @@ def contact_lane_plan(ModelStepper stepper):
 
 def contact_lanes(stepper, module):
     """Return the lanes that take steps in contact of such steppers, by the blocks of a module; None if none can."""
-    if module.VT_LANES < 2 or not isinstance(stepper, ModelStepper) or contact_lane_plan(stepper) == 0:
-        return None
-    return ContactLanes(stepper, module)
+    cdef size_t plan = contact_lane_plan(stepper) if module.VT_LANES > 1 and isinstance(stepper, ModelStepper) else 0
+    return ContactLanes(stepper, module, plan) if plan else None
 
 
 cdef class ContactLanes:
-    """A block of lanes, and how to step instances in contact with it; for one thread at a time."""
+    """A block of lanes, and how to step instances in contact with it; for one thread at a time.
+
+    ``address`` : of a plan of the stepper's.
+    """
 
     cdef object block
     cdef ModelStepper owner
@@ -77,16 +79,15 @@ cdef class ContactLanes:
     cdef bint* told
     cdef bint* held
     cdef bint* alike            # they have the model of the owner, its contacts and its drives
+    cdef int* ball_of           # (contacts,) see `HomePlan`
     cdef Py_ssize_t most
     cdef readonly long together     # steps of instances that were taken in lanes, those that were tried, and all
     cdef readonly long tried
     cdef readonly long steps
     cdef int width
 
-    def __init__(self, ModelStepper stepper, module):
-        cdef size_t address = contact_lane_plan(stepper), at, call, layout
-        if address == 0:
-            raise ValueError("steps of this model are not taken in lanes")
+    def __init__(self, ModelStepper stepper, module, size_t address):
+        cdef size_t at, call, layout
         self.block, self.owner, self.width = module.ModelStepper(address, stepper), stepper, module.VT_LANES
         at, call, layout = self.block.contact_steps()
         if layout != home_layout():
@@ -97,18 +98,33 @@ cdef class ContactLanes:
         self.plan.span, self.plan.spans = stepper.contact.span, stepper.contact.spans
         self.plan.ball, self.plan.balls = stepper.contact.ball, stepper.contact.ball_count
         self.plan.culls, self.plan.pair, self.plan.pairs = stepper.contact.balls, stepper.contact.pair, stepper.contact.pairs
+        self.find_balls()
         self.plan.h, self.plan.share = stepper.shared.schedule.span, end_impulse_share(stepper.post_contact.behind, False)
 
     def __dealloc__(self):
+        PyMem_Free(self.ball_of)
         PyMem_Free(self.room)
         PyMem_Free(self.key)
         PyMem_Free(self.status)
         PyMem_Free(self.left)
         PyMem_Free(self.alone)
-        PyMem_Free(self.v)
         PyMem_Free(self.told)
         PyMem_Free(self.held)
         PyMem_Free(self.alike)
+
+    cdef int find_balls(self) except -1:
+        cdef const TouchSpan* on
+        cdef int k, c
+        self.ball_of = <int*>PyMem_Malloc(STEADY_CONTACTS * sizeof(int))
+        if self.ball_of == NULL:
+            raise MemoryError
+        memset(self.ball_of, -1, STEADY_CONTACTS * sizeof(int))
+        for k in range(self.plan.spans):
+            on = &self.plan.span[k]
+            for c in range(on.first, on.end if on.pair < 0 else on.first):
+                self.ball_of[c] = on.ball
+        self.plan.ball_of = self.ball_of
+        return 0
 
     cdef int rooms(self, Py_ssize_t count) except -1:
         if count <= self.most:
@@ -118,12 +134,11 @@ cdef class ContactLanes:
         self.status = <int*>PyMem_Realloc(self.status, count * sizeof(int))
         self.left = <int*>PyMem_Realloc(self.left, count * sizeof(int))
         self.alone = <bint*>PyMem_Realloc(self.alone, count * sizeof(bint))
-        self.v = <double**>PyMem_Realloc(self.v, count * sizeof(double*))
         self.told = <bint*>PyMem_Realloc(self.told, count * sizeof(bint))
         self.held = <bint*>PyMem_Realloc(self.held, count * sizeof(bint))
         self.alike = <bint*>PyMem_Realloc(self.alike, count * sizeof(bint))
         if (self.room == NULL or self.key == NULL or self.status == NULL or self.left == NULL or self.alone == NULL
-                or self.v == NULL or self.told == NULL or self.held == NULL or self.alike == NULL):
+                or self.told == NULL or self.held == NULL or self.alike == NULL):
             raise MemoryError
         self.most = count
         return 0
@@ -237,20 +252,14 @@ cdef int step_alone(ModelStepper self) noexcept nogil:
 
 
 cdef int drive_with(ModelStepper self, const double* torque, const double* inputs) noexcept nogil:
-    # take it in use, and its torque and inputs; CAREFUL where a stepper alone cannot go on: see `advance_one`
-    cdef Drive* drive = &self.lane.drive
-    cdef Schedule* plan = &self.shared.schedule
+    # take it in use, and its torque and inputs
+    cdef int status
     if taken_already(&self.in_use):
         return CAREFUL
-    if (self.asks() or plan.u_rows != NULL or self.shared.m.nlocked or self.led_count
-            or not ((torque != NULL or all_finite(drive.tau, self.nv)) and (inputs != NULL or all_finite(drive.u, plan.nu)))):
+    status = drive_by(self, torque, inputs)
+    if status != OK:
         let_go(&self.in_use)
-        return CAREFUL
-    if torque != NULL:
-        memcpy(drive.tau, torque, self.nv * sizeof(double))
-    if inputs != NULL:
-        memcpy(drive.u, inputs, plan.nu * sizeof(double))
-    return OK
+    return status
 
 
 cdef void let_it_go(ModelStepper self) noexcept nogil:
@@ -357,13 +366,8 @@ cdef bint step_each(ContactLanes lanes, void** at, Py_ssize_t first, Py_ssize_t 
 def advance_in_lanes(ContactLanes lanes, tuple steppers, const Py_ssize_t[::1] which, long steps, torque, inputs,
                      bint by_momentum, double[:, ::1] q, double[:, ::1] v):
     """As :func:`advance_together`, with as many steps as possible in lanes."""
-    cdef const double[:, ::1] tau = torque if torque is not None else None
-    cdef const double[:, ::1] u = inputs if inputs is not None else None
-    cdef Py_ssize_t count = q.shape[0], m = which.shape[0], i, row, first, end
-    cdef ModelStepper one
-    cdef void** at
-    cdef const double* tau_row = NULL
-    cdef const double* u_row = NULL
+    cdef Instances at = Instances(steppers, which, torque, inputs, q, v)
+    cdef Py_ssize_t i, first = 0, end, m = at.count
     cdef double since = seconds_now()
     cdef TakeDrive drive = <TakeDrive>drive_with
     cdef Tell tell = <Tell>tell_and_leave
@@ -373,51 +377,22 @@ def advance_in_lanes(ContactLanes lanes, tuple steppers, const Py_ssize_t[::1] w
     if m == 0 or not 1 <= steps <= MOST_AT_ONCE:
         return out
     lanes.rooms(m)
-    lanes.tells = by_momentum and lanes.owner.answers_by_factors
+    lanes.tells, lanes.v = by_momentum and lanes.owner.answers_by_factors, at.v
     memset(lanes.held, 0, m * sizeof(bint))
-    at = <void**>PyMem_Malloc(m * sizeof(void*))
-    if at == NULL:
-        raise MemoryError
+    for i in range(m):
+        lanes.alike[i] = at.stepper[i] != NULL and lanes.fits(<ModelStepper>at.stepper[i])
     try:
-        require_size(len(steppers), m, "steppers")
-        require_size(v.shape[0], count, "rows of v")
-        if tau is not None:
-            require_size(tau.shape[0], count, "rows of the torque")
-        if u is not None:
-            require_size(u.shape[0], count, "rows of the inputs")
-        for i in range(m):
-            if not 0 <= which[i] < count:
-                raise IndexError(f"no row {which[i]} among {count}")
-            at[i] = NULL
-            if not isinstance(steppers[i], ModelStepper):
-                continue
-            one = steppers[i]
-            at[i] = <void*>one
-            lanes.alike[i] = lanes.fits(one)
-            require_size(q.shape[1], one.nq, "columns of q")
-            require_size(v.shape[1], one.nv, "columns of v")
-            if tau is not None:
-                require_size(tau.shape[1], one.nv, "columns of the torque")
-            if u is not None:
-                require_size(u.shape[1], one.shared.schedule.nu, "columns of the inputs")
         with nogil:
             for i in range(m):
                 lanes.status[i] = CAREFUL
-                if at[i] != NULL:
-                    row = which[i]
-                    if tau is not None:
-                        tau_row = &tau[row, 0]
-                    if u is not None:
-                        u_row = &u[row, 0]
-                    lanes.status[i] = drive(at[i], tau_row, u_row)
+                if at.stepper[i] != NULL:
+                    lanes.status[i] = drive(at.stepper[i], at.torque[i], at.inputs[i])
                 lanes.held[i] = lanes.status[i] == OK
                 lanes.left[i], lanes.told[i] = <int>steps if lanes.held[i] else 0, False
-                lanes.v[i] = &v[which[i], 0]
-            first = 0
             while first < m:
                 # all steps of instances whose memory the processor keeps near
                 end = min(first + NEAR_TOGETHER, m)
-                while step_each(lanes, at, first, end):
+                while step_each(lanes, at.stepper, first, end):
                     if overdue(&since, LOOK_STEPS - 1):
                         with gil:
                             PyErr_CheckSignals()
@@ -425,11 +400,10 @@ def advance_in_lanes(ContactLanes lanes, tuple steppers, const Py_ssize_t[::1] w
                     status[i] = lanes.status[i]
                     if lanes.held[i]:
                         lanes.held[i] = False
-                        tell(at[i], lanes.told[i], by_momentum, &q[which[i], 0], &v[which[i], 0])
+                        tell(at.stepper[i], lanes.told[i], by_momentum, at.q[i], at.v[i])
                 first = end
     finally:
         for i in range(m):
             if lanes.held[i]:
-                release(at[i])
-        PyMem_Free(at)
+                release(at.stepper[i])
     return out

@@ -58,6 +58,7 @@ cdef struct HomePlan:           # what is common to the instances of a group
     int spans
     const TouchBall* ball
     int balls
+    const int* ball_of          # (contacts,) or -1
     bint culls                  # contacts may be far away
     const vt_pair* pair         # (pairs,) convex shapes, which have to be far apart
     int pairs
