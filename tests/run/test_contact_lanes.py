@@ -15,17 +15,21 @@ core = scalar()
 pytestmark = pytest.mark.skipif(wide().VT_LANES < 2, reason="one lane")
 
 
-def walker(shape="spheres", legs=4, drives=True, friction=0.7, belly=None, side=0.12, radius=0.0, **ground):
+def walker(shape="spheres", legs=4, drives=True, friction=0.7, belly=None, side=0.12, radius=0.0, limit=None, **ground):
     """A trunk on legs of two joints, each with a sphere, or a foot of four points; the trunk may have a shape.
 
-    The feet are ``side`` [m] from the middle; points are small balls if they have a radius [m].
+    The feet are ``side`` [m] from the middle; points are small balls if they have a radius [m]. Joints have enforced
+    limits at plus and minus ``limit`` [rad].
     """
     tree = vt.Tree("walker")
+    joint: dict = {"armature": 0.01}
+    if limit is not None:
+        tree.limits, joint["lower"], joint["upper"] = "enforce", -limit, limit
     trunk = tree.world.add(vt.free("base"), vt.body("trunk", 6.0, (0.05, 0.1, 0.12)))
     for k, (x, y) in enumerate([(1, 1), (1, -1), (-1, 1), (-1, -1)][:legs]):
-        hip = trunk.add(vt.tx(0.2 * x), vt.ty(side * y), vt.ry(f"hip {k}", armature=0.01), vt.tz(-0.1),
+        hip = trunk.add(vt.tx(0.2 * x), vt.ty(side * y), vt.ry(f"hip {k}", **joint), vt.tz(-0.1),
                         vt.body(f"thigh {k}", 1.0, (4e-3, 4e-3, 1e-3)))  # fmt: skip
-        knee = hip.add(vt.tz(-0.1), vt.rx(f"knee {k}", armature=0.01), vt.tz(-0.1),
+        knee = hip.add(vt.tz(-0.1), vt.rx(f"knee {k}", **joint), vt.tz(-0.1),
                        vt.body(f"shank {k}", 0.4, (1e-3, 1e-3, 1e-4)))  # fmt: skip
         knee.add(vt.tz(-0.1), vt.frame(f"foot {k}"))
         if shape == "points":
@@ -138,6 +142,24 @@ def test_friction_limits_and_normals_do_not_matter():
         rng = np.random.default_rng(3)
         for _ in range(25):
             pair.step(3, inputs=0.2 * rng.normal(size=(wide().VT_LANES + 1, 8)))
+
+
+@pytest.mark.parametrize("shape", ["spheres", "points"])
+def test_joints_at_their_limits_leave_the_lanes_and_others_do_not(shape):
+    """First limits are open, then some instances have targets beyond them."""
+    model, count = walker(shape, 2 if shape == "points" else 4, limit=0.25), 3 * wide().VT_LANES
+    pair = Pair(model, count, dt=2e-3, spread=0.01)
+    rng = np.random.default_rng(8)
+    for k in range(40):
+        if k in (10, 25):
+            before = pair.lanes.together, pair.lanes.steps
+        reach = np.where(np.arange(count) % 3 == 0, 0.5, 0.1)[:, None] if k >= 25 else 0.05
+        noise = 0.01 * rng.normal(size=(count, model.nv - 6))
+        pair.step(4, inputs=reach * np.sin(0.3 * k + np.arange(model.nv - 6)) + noise)
+        if k == 24:
+            assert pair.lanes.together - before[0] > 0.6 * (pair.lanes.steps - before[1])
+    assert 0 < pair.lanes.together - before[0] < pair.lanes.steps - before[1]
+    assert (np.abs(pair.rows[0][0][:, 7:]) > 0.2499).any()
 
 
 def test_instances_that_begin_anew_join_the_others():

@@ -17,7 +17,8 @@ cdef struct TouchLanes:
     Home** home             # (lanes,) those beyond the last one repeat it
     bint on[MOST_LANES]     # the step of a lane is taken here
     bint open[MOST_LANES]   # and its equations do not hold yet
-    bint foretold[MOST_LANES]       # see `Touching`
+    bint closing[MOST_LANES]        # see `Touching`
+    bint foretold[MOST_LANES]
     bint still[MOST_LANES]
     bint drifted[MOST_LANES]
     bint idle[MOST_LANES]
@@ -42,6 +43,7 @@ cdef struct TouchLanes:
     vt_real* node_before    # (nq,)
     bint* active            # (contacts, lanes)
     bint* pushed_before
+    bint* was               # whether it acted in the step before
     bint* far               # (contacts, lanes) at the end of the step
     int* member             # (count,)
     bint* inside            # (contacts, lanes) whether it is a member
@@ -52,6 +54,7 @@ cdef struct TouchLanes:
     int* owner              # (ports,) zeros: the tree of each port
     Pose* pose1             # (nbody,)
     Pose* pose2
+    Pose* pose3             # of a trial
     bint* stands            # (nbody,)
     int count
     int ports
@@ -87,15 +90,16 @@ cdef struct TouchLanes:
     ConeStore store
 
 
-cdef int touch_lanes_make(TouchLanes* x, Memory memory, const vt_model* m) except -1:
-    # memory for STEADY_CONTACTS of them, of as many bodies
-    cdef int most = STEADY_CONTACTS, rows = 3 * STEADY_CONTACTS
+cdef int touch_lanes_make(TouchLanes* x, Memory memory, const vt_model* m, int most, int members) except -1:
+    # memory for so many contacts, of which some may be in the solve
+    cdef int rows = 3 * members
     cdef size_t size
-    x.most_ports = 6 * min(most, m.nbody)
+    x.most_ports = 6 * min(members, m.nbody)
     x.here, x.there = <Touch*>memory.scratch(most * sizeof(Touch)), <Touch*>memory.scratch(most * sizeof(Touch))
     x.target, x.hold, x.gap_before = memory.scratch_reals(most), memory.scratch_reals(most), memory.scratch_reals(most)
     x.lam, x.way = memory.scratch_reals(3 * most), memory.scratch_reals(3 * most)
     x.told, x.node_before = memory.scratch_reals(TOLD * most), memory.scratch_reals(m.nq)
+    x.was = <bint*>memory.scratch(most * VT_WIDTH * sizeof(bint))
     x.active, x.far, x.pushed_before = (<bint*>memory.scratch(most * VT_WIDTH * sizeof(bint)),
                                         <bint*>memory.scratch(most * VT_WIDTH * sizeof(bint)),
                                         <bint*>memory.scratch(most * VT_WIDTH * sizeof(bint)))
@@ -106,6 +110,7 @@ cdef int touch_lanes_make(TouchLanes* x, Memory memory, const vt_model* m) excep
     x.owner, x.path = <int*>memory.scratch(x.most_ports * sizeof(int)), <int*>memory.scratch(m.nbody * sizeof(int))
     x.v = memory.scratch_reals(m.nv)
     x.pose1, x.pose2 = <Pose*>memory.scratch(m.nbody * sizeof(Pose)), <Pose*>memory.scratch(m.nbody * sizeof(Pose))
+    x.pose3 = <Pose*>memory.scratch(m.nbody * sizeof(Pose))
     x.patch_count, x.patch_turn = <int*>memory.scratch(most * VT_WIDTH * sizeof(int)), memory.scratch_reals(most)
     x.patch_whole = <bint*>memory.scratch(most * sizeof(bint))
     x.patch_centre, x.patch_slip = <Vec3*>memory.scratch(most * sizeof(Vec3)), <Vec3*>memory.scratch(most * sizeof(Vec3))
@@ -121,7 +126,7 @@ cdef int touch_lanes_make(TouchLanes* x, Memory memory, const vt_model* m) excep
     size = max(x.most_ports * max(x.most_ports, m.nv), guess_rows(True) * max(m.nv, x.most_ports), TOLD * most,
                m.nbody * max(sizeof(Node), sizeof(Gains), sizeof(MultiGains)) // sizeof(vt_real), m.nq)
     x.stage = <double*>memory.scratch(size * sizeof(double))
-    if cones_room(&x.cones, &x.store, most, rows, x.most_ports) != OK:
+    if cones_room(&x.cones, &x.store, members, rows, x.most_ports) != OK:
         raise MemoryError
     return 0
 
@@ -311,16 +316,19 @@ cdef vt_real apart_at_least(const vt_pair* p, const Pose* pose) noexcept nogil:
 
 cdef inline bint has_gap(const vt_contact* e) noexcept nogil:
     # in lanes
-    return e.kind == ON_PLANE or e.kind == SEGMENTS
+    return e.kind == ON_PLANE or e.kind == SEGMENTS or e.kind == AT_LIMIT
 
 
-cdef bint place_contact(const TouchLanes* x, int c, const Pose* pose, Touch* at) noexcept nogil:
+cdef bint place_contact(const TouchLanes* x, int c, const vt_real* q, const Pose* pose, Touch* at) noexcept nogil:
     # a contact at a node, unless it is far away in all lanes; whether it is placed. Points and spheres are on planes always
     cdef const vt_contact* e = &x.plan.touch[c]
     cdef bint near = False
     cdef int l
     if e.kind == ON_PLANE:
         touch_plane(e, pose, at)
+        return True
+    if e.kind == AT_LIMIT:
+        at.gap = e.sign * (q[e.iq] - e.bound)
         return True
     for l in range(VT_WIDTH if e.kind == SEGMENTS else 0):
         near = near or not x.far[c * VT_WIDTH + l]
@@ -336,7 +344,7 @@ cdef inline vt_real away_by(vt_real moved) noexcept nogil:
 
 cdef void judge_far(TouchLanes* x, const Pose* pose, vt_real moved) noexcept nogil:
     # which contacts are far away, by what points within the balls moved in a step. All have to be but those of points and
-    # spheres with planes, and of spheres and capsules, which may be near
+    # spheres with planes, of spheres and capsules, and limits, which may be near
     cdef const HomePlan* plan = x.plan
     cdef const TouchSpan* on
     cdef const vt_contact* e
@@ -385,7 +393,7 @@ cdef bint touch_node(ModelStepper self, TouchLanes* x) noexcept nogil:
     for c in range(plan.contacts):
         e, at, inside, some = &plan.touch[c], &x.here[c], &x.inside[c * VT_WIDTH], False
         memset(inside, 0, VT_WIDTH * sizeof(bint))
-        x.placed[c] = place_contact(x, c, x.pose1, at)
+        x.placed[c] = place_contact(x, c, self.lane.state.q, x.pose1, at)
         if not x.placed[c]:
             continue
         if e.kind == ON_PLANE:
@@ -408,8 +416,8 @@ cdef bint touch_node(ModelStepper self, TouchLanes* x) noexcept nogil:
                 vt_put(&most, l, max(vt_get(most, l), fabs(gap - before)))
         if some:
             add_member(x, c)
-    # others may close within the first correction
-    stay_where(x, vt_le(FORESEEN * most, least))
+    for l in range(VT_WIDTH):
+        x.closing[l] = vt_get(least, l) < FORESEEN * vt_get(most, l)
     return x.count > 0 and any_of(x.on)
 
 
@@ -553,7 +561,8 @@ cdef bint ports_at_hand(const TouchLanes* x) noexcept nogil:
     if x.ports != x.plan.ports:
         return False
     while p < x.ports:
-        if x.port_of_body[x.plan.owner[p]] != p:
+        # one of a limit's has no body
+        if x.plan.owner[p] < 0 or x.port_of_body[x.plan.owner[p]] != p:
             return False
         p += 6
     return True
@@ -811,6 +820,8 @@ cdef void solve_in_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
         scale = vt_max_nan(scale, largest(x.impulse, self.nv))
         set_goals(self, x, scale)
         stand_touched_bodies(self, x)
+        if k == 1:
+            look_for_closed(self, x)
         measure_members(self, x)
         if k == 0:
             write_lane_rows(x, x.there, x.pose2, x.W2, True)
@@ -847,6 +858,54 @@ cdef void solve_in_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
     for l in range(VT_WIDTH):
         if x.open[l]:
             x.on[l] = x.open[l] = False
+
+
+cdef void look_for_closed(ModelStepper self, TouchLanes* x) noexcept nogil:
+    # lanes leave in which the first correction closes contacts that are likely to, and others stand by the coordinates; other
+    # contacts are looked for at the end
+    cdef bint closed[MOST_LANES]
+    cdef vt_mask likely
+    cdef vt_real* to
+    cdef const vt_real* at
+    cdef int i, k, l
+    for l in range(VT_WIDTH):
+        closed[l] = x.open[l] and x.closing[l]
+    if not any_of(closed):
+        return
+    lt_advance_q(self.shared.m, self.lane.state.q, self.lane.newton.y, self.lane.state.q2)
+    lt_node(self.shared.m, self.lane.state.q2, self.linear.kernel.split, self.linear.node2)
+    stand_at(self, self.linear.node2, x.pose3)
+    likely = where(closed)
+    find_closed(self, x, x.pose3, closed)
+    for l in range(VT_WIDTH):
+        if closed[l]:
+            x.on[l] = x.open[l] = False
+    for i in range(self.shared.m.nbody):
+        at, to = <const vt_real*>&x.pose3[i], <vt_real*>&x.pose2[i]
+        for k in range(<int>(sizeof(Pose) // sizeof(vt_real)) if x.port_of_body[i] >= 0 else 0):
+            to[k] = vt_select(likely, at[k], to[k])
+
+
+cdef void find_closed(ModelStepper self, TouchLanes* x, const Pose* pose, bint* some) noexcept nogil:
+    # of some lanes, those in which contacts that are not members close at node 2
+    cdef const HomePlan* plan = x.plan
+    cdef bint closed[MOST_LANES]
+    cdef int c, l
+    memset(closed, 0, VT_WIDTH * sizeof(bint))
+    x.moved_there = farthest_in_lanes(x, pose)
+    judge_far(x, pose, x.moved_there)
+    for c in range(plan.contacts):
+        if not place_contact(x, c, self.lane.state.q2, pose, &x.there[c]):
+            continue
+        if not x.placed[c]:
+            # it was far away at node 1
+            place_contact(x, c, self.lane.state.q, x.pose1, &x.here[c])
+        for l in range(VT_WIDTH):
+            closed[l] = closed[l] or (
+                not x.inside[c * VT_WIDTH + l] and not (x.far[c * VT_WIDTH + l] and not x.active[c * VT_WIDTH + l])
+                and vt_get(x.there[c].gap, l) < vt_get(x.target[c], l) - CLOSES)
+    for l in range(VT_WIDTH):
+        some[l] = some[l] and closed[l]
 
 
 cdef void factor_in_lanes(ModelStepper self, TouchLanes* x, const bint* factors) noexcept nogil:
@@ -971,7 +1030,7 @@ cdef inline void note_correction(ModelStepper self, TouchLanes* x, int l, int pa
 # ---- node 2 ------------------------------------------------------------------------------------------------
 
 
-cdef vt_real farthest_in_lanes(TouchLanes* x) noexcept nogil:
+cdef vt_real farthest_in_lanes(const TouchLanes* x, const Pose* pose) noexcept nogil:
     # a bound of the displacement of points within the balls: |c2 - c1| + r |R2 - R1|
     cdef const HomePlan* plan = x.plan
     cdef const Mat3* A
@@ -984,8 +1043,8 @@ cdef vt_real farthest_in_lanes(TouchLanes* x) noexcept nogil:
         ball = &plan.ball[k]
         if ball.body < 0:
             continue
-        A, B = &x.pose1[ball.body].R, &x.pose2[ball.body].R
-        d = sub(placed(x.pose2, ball.body, ball.center), placed(x.pose1, ball.body, ball.center))
+        A, B = &x.pose1[ball.body].R, &pose[ball.body].R
+        d = sub(placed(pose, ball.body, ball.center), placed(x.pose1, ball.body, ball.center))
         a, b, c = sub(B.x, A.x), sub(B.y, A.y), sub(B.z, A.z)
         most = vt_max_nan(most, vt_sqrt(dot(d, d)) + ball.radius * vt_sqrt(dot(a, a) + dot(b, b) + dot(c, c)))
     return most
@@ -993,24 +1052,16 @@ cdef vt_real farthest_in_lanes(TouchLanes* x) noexcept nogil:
 
 cdef void end_in_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
     # node 2, and its contacts; lanes in which others close leave
-    cdef const HomePlan* plan = x.plan
+    cdef bint closed[MOST_LANES]
     cdef vt_real size
-    cdef int c, l
+    cdef int l
     memcpy(self.lane.newton.r, x.residual, self.nv * sizeof(vt_real))
     self.method.finish(self)
     stand_at(self, self.linear.node2, x.pose2)
-    x.moved_there = farthest_in_lanes(x)
-    judge_far(x, x.pose2, x.moved_there)
-    for c in range(plan.contacts):
-        if not place_contact(x, c, x.pose2, &x.there[c]):
-            continue
-        if not x.placed[c]:
-            # it was far away at node 1
-            place_contact(x, c, x.pose1, &x.here[c])
-        for l in range(VT_WIDTH):
-            if not x.inside[c * VT_WIDTH + l] and not (x.far[c * VT_WIDTH + l] and not x.active[c * VT_WIDTH + l]) and (
-                    vt_get(x.there[c].gap, l) < vt_get(x.target[c], l) - CLOSES):
-                x.on[l] = False
+    memcpy(closed, x.on, VT_WIDTH * sizeof(bint))
+    find_closed(self, x, x.pose2, closed)
+    for l in range(VT_WIDTH):
+        x.on[l] = x.on[l] and not closed[l]
     size = vt_max_nan(largest(self.lane.state.q2, self.nq), largest(self.lane.state.x2, self.nv))
     stay_where(x, vt_le(size, vt_set1(MOST)))
 
@@ -1024,7 +1075,7 @@ cdef void keep_in_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
     cdef vt_real zero = vt_set1(0.0), one = vt_set1(1.0), share, size, acts, gap, infinite = vt_set1(INFINITY)
     cdef vt_mask far, some, shared, slides
     cdef Vec3 lam, slip
-    cdef bint was[STEADY_CONTACTS * MOST_LANES]
+    cdef bint* was = x.was
     cdef int c, k, l, o
     for c in range(plan.contacts):
         told, far = x.told + TOLD * c, where(&x.far[c * VT_WIDTH])

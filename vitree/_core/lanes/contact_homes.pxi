@@ -16,10 +16,17 @@ ctypedef void (*Release)(void* stepper) noexcept nogil
 ctypedef void (*Tell)(void* stepper, bint told, bint by_momentum, double* q, double* v) noexcept nogil
 
 
+cdef int plane_contacts(ModelStepper stepper) noexcept nogil:
+    cdef int c, n = 0
+    for c in range(stepper.contact.plain):
+        n += stepper.touch[c].kind == ON_PLANE
+    return n
+
+
 def contact_lane_plan(ModelStepper stepper):
     """The address of the plan of blocks that take steps in contact of such steppers together; 0 if none can.
 
-    They support points and spheres on planes, of one tree, that neither bounce nor yield.
+    They support points and spheres on planes, of one tree, that neither bounce nor yield, and limits of joints.
     """
     cdef Shared* s = &stepper.shared
     cdef LanePlan* plan
@@ -43,9 +50,11 @@ def contact_lane_plan(ModelStepper stepper):
         for c in range(on.first, on.end if on.pair < 0 else on.first):
             e = &stepper.touch[c]
             plane = e.kind == ON_PLANE and e.body_b < 0 and e.body_a >= 0 and e.stiffness == INFINITY and e.dim <= 3
-            # others have to stay far away
-            if not plane and (e.kind == ON_PLANE or on.ball < 0 or on.other < 0):
+            # others have to stay far away, and limits open
+            if not plane and e.kind != AT_LIMIT and (e.kind == ON_PLANE or on.ball < 0 or on.other < 0):
                 return 0
+    if not 0 < plane_contacts(stepper) <= STEADY_MEMBERS:
+        return 0
     plan = <LanePlan*>stepper.memory.given(sizeof(LanePlan))
     plan.layout, plan.kind, plan.shared = lane_layout(), stepper.kind, s[0]
     plan.split = stepper.linear.kernel.split
@@ -84,12 +93,14 @@ cdef class ContactLanes:
     cdef readonly long together     # steps of instances that were taken in lanes, those that were tried, and all
     cdef readonly long tried
     cdef readonly long steps
+    cdef int members            # points and spheres on planes
     cdef int width
 
     def __init__(self, ModelStepper stepper, module, size_t address):
         cdef size_t at, call, layout
+        self.members = plane_contacts(stepper)
         self.block, self.owner, self.width = module.ModelStepper(address, stepper), stepper, module.VT_LANES
-        at, call, layout = self.block.contact_steps()
+        at, call, layout = self.block.contact_steps(stepper.contact.plain, self.members)
         if layout != home_layout():
             raise ImportError("the compiled modules of vitree are of different versions: build all of them anew")
         self.at, self.call = <void*>at, <StepTogether>call
@@ -115,10 +126,10 @@ cdef class ContactLanes:
     cdef int find_balls(self) except -1:
         cdef const TouchSpan* on
         cdef int k, c
-        self.ball_of = <int*>PyMem_Malloc(STEADY_CONTACTS * sizeof(int))
+        self.ball_of = <int*>PyMem_Malloc(self.plan.contacts * sizeof(int))
         if self.ball_of == NULL:
             raise MemoryError
-        memset(self.ball_of, -1, STEADY_CONTACTS * sizeof(int))
+        memset(self.ball_of, -1, self.plan.contacts * sizeof(int))
         for k in range(self.plan.spans):
             on = &self.plan.span[k]
             for c in range(on.first, on.end if on.pair < 0 else on.first):
@@ -170,9 +181,10 @@ cdef unsigned long long steady_key(ModelStepper self) noexcept nogil:
     cdef unsigned long long bodies = 0, once = 0, more = 0, all = 0, bit
     cdef int c, rows = 0
     cdef double h = self.shared.schedule.span
-    if not (self.shared.schedule.spans == NULL and self.linear.started[0] and self.lane.reuses[0].have and x.have_ports[0] and may_keep(x)
-            and self.lane.guesses[0].seen.count >= 4 and not self.parted
-            and self.lane.guesses[0].seen.h == h and (x.past.seen.h == h or x.past.seen.count == 0) and self.lane.clock.h_last == h
+    if not (self.shared.schedule.spans == NULL and self.linear.started[0] and self.lane.reuses[0].have and x.have_ports[0]
+            and may_keep(x) and self.lane.guesses[0].seen.count >= 4 and not self.parted
+            and self.lane.guesses[0].seen.h == h and (x.past.seen.h == h or x.past.seen.count == 0)
+            and self.lane.clock.h_last == h
             and not self.lane.progress.opening and self.watched_out == NULL
             and self.memory.seats.free_count == self.memory.seats.count):
         return 0
@@ -182,7 +194,7 @@ cdef unsigned long long steady_key(ModelStepper self) noexcept nogil:
         if x.active[c]:
             e = &self.touch[c]
             rows += e.dim
-            all |= (<unsigned long long>1) << c
+            all |= (<unsigned long long>1) << (c & 63)
             bodies |= (<unsigned long long>1) << (e.body_a & 63)
             if e.patch >= 0:
                 bit = (<unsigned long long>1) << (e.patch & 63)
@@ -290,7 +302,7 @@ cdef void step_group(ContactLanes lanes, void** at, const int* which, int count)
     cdef int taken[MOST_LANES]
     cdef const Home* first
     cdef Home* h
-    cdef int k, l = 0, most = 6 * min(<int>STEADY_CONTACTS, lanes.owner.shared.m.nbody), steps = <int>MOST_AT_ONCE
+    cdef int k, l = 0, most = 6 * min(lanes.members, lanes.owner.shared.m.nbody), steps = <int>MOST_AT_ONCE
     if count < min(FEWEST_TOGETHER, lanes.width):
         return
     for k in range(count):

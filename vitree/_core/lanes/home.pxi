@@ -1,7 +1,8 @@
 # What a stepper of one instance lends to a step in contact of several lanes: its kept memory. Known to both modules.
 
 cdef enum:
-    STEADY_CONTACTS = 48    # most contacts of a model whose steps in contact are taken in lanes
+    STEADY_CONTACTS = 256   # most contacts of a model whose steps in contact are taken in lanes
+    STEADY_MEMBERS = 48     # and of them points and spheres on planes
 
 
 cdef struct Home:               # of an instance
