@@ -389,6 +389,11 @@ cdef bint touch_node(ModelStepper self, TouchLanes* x) noexcept nogil:
         x.reach = vt_max(x.reach, dot(x.pose1[k].o, x.pose1[k].o))
     x.reach = vt_sqrt(x.reach)
     judge_far(x, x.pose1, x.moved)
+    for k in range(self.shared.m.nbody):
+        x.port_of_body[k] = -1
+    for k in range(plan.ports):
+        if plan.owner[k] >= 0:
+            x.port_of_body[plan.owner[k]] = k
     x.count = 0
     for c in range(plan.contacts):
         e, at, inside, some = &plan.touch[c], &x.here[c], &x.inside[c * VT_WIDTH], False
@@ -408,7 +413,8 @@ cdef bint touch_node(ModelStepper self, TouchLanes* x) noexcept nogil:
             # it acted, it rests, or it closes soon: see `admit`
             inside[l] = inside[l] or (gap <= RESTING_GAP and before <= RESTING_GAP) or (
                 near and gap - before < 0.0 and gap + FORESEEN * (gap - before) < 0.0)
-            if inside[l] and e.kind != ON_PLANE:
+            if inside[l] and (e.kind != ON_PLANE or x.port_of_body[e.body_a] < 0):
+                # at a limit, or of a body without a response
                 x.on[l] = x.open[l] = inside[l] = False
             some = some or (x.on[l] and inside[l])
             if not inside[l] and near:
@@ -1254,8 +1260,11 @@ cdef void tell_velocities(ModelStepper self, TouchLanes* x) noexcept nogil:
             touch_plane(&x.plan.touch[c], x.pose1, &x.here[c])
             across(&x.here[c])
             add_member(x, c)
-    if x.count and gather_members(self, x, x.told, TOLD, False):
-        push_at_node(self, x)
+    if x.count:
+        if gather_members(self, x, x.told, TOLD, False):
+            push_at_node(self, x)
+        else:
+            memset(x.on, 0, VT_WIDTH * sizeof(bint))
     for l in range(VT_WIDTH):
         to[l], x.home[l].answered = x.home[l].v, x.on[l]
     give(x, x.v, self.nv, to, x.on)
