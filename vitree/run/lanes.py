@@ -584,8 +584,10 @@ def _held_part(batch: Batch, begin: int, end: int) -> list[int]:
     """Run some instances, and return those whose runs end before the others' do, or do not begin."""
     found = batch.instances.part(begin, end)
     model, steps, rows = found.model, found.schedule.steps, len(batch.t)
-    q, v = np.empty((found.count, rows, model.nq)), np.empty((found.count, rows, model.nv))
-    p = np.empty_like(v) if "p" in batch.names else None
+    # where they are to be, if they are recorded
+    sizes = {"q": model.nq, "v": model.nv, "p": model.nv * ("p" in batch.names)}
+    q, v, p = (batch.data[name][begin:end] if name in batch.data else np.empty((found.count, rows, size))
+               for name, size in sizes.items())  # fmt: skip
     try:
         held = HeldSimulations(found, batch.threads)
     except InputError:  # of all of them
@@ -605,10 +607,12 @@ def _held_part(batch: Batch, begin: int, end: int) -> list[int]:
                 stepper = steppers[k]
                 if step:
                     batch.iterations[begin + k, row], batch.residual[begin + k, row] = stepper.iterations, stepper.error
-                if p is not None:
+                if p.size:
                     p[k, row] = held.held[k].p
     good = np.flatnonzero(held.alive)
-    batch.keep(begin + good, q[good], (v if p is None else p)[good], p is not None, model, v[good])
+    whole = len(good) == found.count
+    those, which = (slice(None), slice(begin, end)) if whole else (good, begin + good)
+    batch.keep(which, q[those], (p if p.size else v)[those], bool(p.size), model, v[those])
     batch.rows[begin + good], batch.steps[begin + good] = rows, steps
     for k in good.tolist():
         batch.note_steps(begin + k, steppers[k])
