@@ -81,7 +81,6 @@ cdef struct ContactProblem:
     vt_real* least          # (n,) and of a descent
     vt_real* own            # (3, n) diagonal and b without regularisation, and the regularisation
     vt_real* split          # (6, n) of alternating directions: see `cone_alternate`
-    vt_real* along          # (n,) change of the velocities by a correction
     vt_real* trial          # (n,) another lam
     vt_real* trial_w
     vt_real* trial_F
@@ -100,7 +99,7 @@ cdef int cones_room(ContactProblem* x, ConeStore* store, int count, int n, int p
     if n <= x.room and ports <= x.ports_room:
         return OK
     rows, most = 2 * n + 24, 2 * ports + 12
-    reals = (24 + LEADS + 3 * WIDE) * rows + 2 * most
+    reals = (23 + LEADS + 3 * WIDE) * rows + 2 * most
     at = <vt_real*>vt_alloc(reals * sizeof(vt_real) + ((4 + VT_WIDTH) * rows + VT_WIDTH * most) * sizeof(int))
     if at == NULL:
         return NO_MEMORY
@@ -118,8 +117,7 @@ cdef int cones_room(ContactProblem* x, ConeStore* store, int count, int n, int p
     x.least = x.own_block + WIDE * rows
     x.given = x.least + rows
     x.split = x.given + rows
-    x.along = x.split + 6 * rows
-    x.port, x.answer = x.along + rows, x.along + rows + most
+    x.port, x.answer = x.split + 6 * rows, x.split + 6 * rows + most
     x.dim, x.row, x.law, x.own_row = ints, ints + rows, ints + 2 * rows, ints + 3 * rows
     x.order = ints + 4 * rows
     x.port_order = x.order + VT_WIDTH * rows
@@ -558,26 +556,20 @@ cdef void cone_search(ContactProblem* x, bint strict, vt_real* square, bint* fou
     for l in range(VT_WIDTH):
         open[l], least[l], shortest[l] = found[l], INFINITY, 0.0
     for k in range(CONE_LENGTHS):
-        if k == 0:
-            others = cone_try(x, length)
-        else:
-            others = cone_try_shorter(x, length, k == 1)
+        others = cone_try(x, length)
         for l in range(VT_WIDTH):
             if not open[l]:
                 continue
             other = vt_get(others, l)
             if other < vt_get(square[0], l) * (1.0 - CONE_DESCENT * vt_get(length, l)):
-                if k == 0:
-                    vt_put(square, l, other)
+                vt_put(square, l, other)
                 open[l] = False
                 continue
             if other < least[l]:
                 least[l], shortest[l] = other, vt_get(length, l)
             vt_put(&length, l, 0.5 * vt_get(length, l))
         if not any_of(open):
-            break
-    if k == 0:
-        return
+            return
     for l in range(VT_WIDTH):
         if open[l]:
             found[l] = not (strict or not isfinite(least[l]))
@@ -586,7 +578,7 @@ cdef void cone_search(ContactProblem* x, bint strict, vt_real* square, bint* fou
         return
     others = cone_try(x, length)
     for l in range(VT_WIDTH):
-        if found[l]:
+        if open[l] and found[l]:
             vt_put(square, l, vt_get(others, l))
 
 
@@ -596,18 +588,6 @@ cdef vt_real cone_try(ContactProblem* x, vt_real length) noexcept nogil:
     for i in range(x.n):
         x.trial[i] = x.lam[i] - length * x.d[i]
     cone_map(x, x.trial, x.trial_w, x.trial_F, False)
-    return inner(x.trial_F, x.trial_F, x.n)
-
-
-cdef vt_real cone_try_shorter(ContactProblem* x, vt_real length, bint first) noexcept nogil:
-    # the same after a trial of the length 1: its velocities change in proportion to the length
-    cdef int i
-    for i in range(x.n if first else 0):
-        x.along[i] = x.trial_w[i] - x.w[i]
-    for i in range(x.n):
-        x.trial[i] = x.lam[i] - length * x.d[i]
-        x.trial_w[i] = x.w[i] + length * x.along[i]
-    cone_judge(x, x.trial, x.trial_w, x.trial_F, False)
     return inner(x.trial_F, x.trial_F, x.n)
 
 
