@@ -41,6 +41,13 @@ GROUPS = 4
 HELD = 24_000
 
 
+def are_alike(found: Instances) -> bool:
+    """Whether instances differ in their starts and in what drives them alone, as those in lanes do."""
+    given = found.given
+    plain = type(found.model) is Model and hasattr(found.kind, "reusable")
+    return plain and not (found.parameters or given.effort_limits or given.wrenches or given.prescribed)
+
+
 class Block:
     """What blocks of instances in lanes have in common: an integrator, and the address of its plan."""
 
@@ -52,9 +59,7 @@ class Block:
     def plan(cls, found: Instances) -> Block | None:
         """Return the plan of blocks; None where instances run one by one."""
         model, given = found.model, found.given
-        plain = type(model) is Model and hasattr(found.kind, "reusable")
-        more = found.parameters or given.effort_limits or given.wrenches or given.prescribed
-        if not plain or more or found.count < 2 or wide().VT_LANES < 2:
+        if not are_alike(found) or found.count < 2 or wide().VT_LANES < 2:
             return None
         found.require_signals()
         if found.driving.get("targets") is not None and Targets(model, found.driving["targets"]).shared:
@@ -562,13 +567,13 @@ HELD_AT_ONCE, WORTH_HOLDING, OF_COORDINATE = 512, 200, 3e-7
 def in_contact(batch: Batch) -> bool:
     """Run instances in contact, of which several take a step together; whether these can."""
     found = batch.instances
-    model, given = found.model, found.given
-    plain = type(model) is Model and model.has_contact and hasattr(found.kind, "reusable")
-    more = found.parameters or found.by_rows or given.effort_limits or given.wrenches or given.prescribed
-    if not plain or more or found.count < wide().VT_LANES // 2 or found.schedule.steps < WORTH_HOLDING:
+    touches = isinstance(found.model, Model) and found.model.has_contact
+    if not are_alike(found) or not touches or found.by_rows:
+        return False
+    if found.count < wide().VT_LANES // 2 or found.schedule.steps < WORTH_HOLDING:
         return False
     try:
-        first = held_alone(found, model, 0, found.start(0), None)
+        first = held_alone(found, found.model, 0, found.start(0), None)
     except VitreeError:
         return False
     if first._reduced is not None or core.contact_lanes(first._plain, wide()) is None:
