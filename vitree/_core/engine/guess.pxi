@@ -115,7 +115,8 @@ cdef void learn_sequence(Guess* g, int n, int first, int orders, const long* bef
     cdef int i, m, k, most = -1
     cdef int known[MOST_LANES]
     cdef bint takes[MOST_LANES]
-    cdef vt_mask some
+    cdef bint lacks[MOST_LANES]
+    cdef vt_mask some, none
     cdef vt_real d, e, worst
     cdef vt_real* row
     cdef double s
@@ -127,9 +128,14 @@ cdef void learn_sequence(Guess* g, int n, int first, int orders, const long* bef
     memcpy(fresh, start, n * sizeof(vt_real))
     for m in range(most + 1):
         for i in range(VT_WIDTH):
-            takes[i] = m <= known[i]
+            takes[i], lacks[i] = m <= known[i], m == before[i]
         some = where(takes)
         row, s, worst = g.table + (first + m) * n, row_sign(first + m), vt_set1(0.0)
+        if any_of(lacks):
+            # what memory holds of another run is not a difference of this one
+            none = where(lacks)
+            for k in range(n):
+                row[k] = vt_select(none, vt_set1(0.0), row[k])
         if vt_all(some):
             for k in range(n):
                 d = fresh[k]

@@ -920,19 +920,22 @@ cdef class Stepper:
             self.lane.now.h = plan.spans[at]
 
     cdef void close_step(self) noexcept nogil:
+        self.close_steps(1, self.lane.now.iterations, self.lane.now.iterations)
+
+    cdef void close_steps(self, long count, long corrections, int most) noexcept nogil:
         # the clock advances
         cdef Clock* clock = self.lane.clock
         cdef Now* now = self.lane.now
         cdef Schedule* plan = &self.shared.schedule
-        clock.steps += 1
+        clock.steps += count
         if plan.adaptive:
             clock.t += now.h
         elif plan.spans != NULL:
             clock.t = plan.ends[clock.steps - plan.begun]
         else:
             clock.t = clock.t0 + clock.steps * now.h
-        clock.total_iterations += now.iterations
-        clock.most_iterations = max(clock.most_iterations, now.iterations)
+        clock.total_iterations += corrections
+        clock.most_iterations = max(clock.most_iterations, most)
 
     cdef int checked(self) noexcept nogil:
         # the status of a trial state

@@ -191,6 +191,16 @@ cdef void list_lent(const Home* h, double** at) noexcept nogil:
     at[18] = <double*>h.tau
 
 
+cdef void list_homes(const TouchLanes* x, double** at) noexcept nogil:
+    # the arrays of all homes, (LENT, MOST_LANES)
+    cdef double* lent[LENT]
+    cdef int k, l
+    for l in range(VT_WIDTH):
+        list_lent(x.home[l], lent)
+        for k in range(LENT):
+            at[k * MOST_LANES + l] = lent[k]
+
+
 cdef inline bint same_ports(const int* owner, const HomePlan* plan, int bodies) noexcept nogil:
     # whether they are those of P: see `past_ports`
     return (memcmp(owner, plan.owner, plan.ports * sizeof(int)) == 0
@@ -199,19 +209,16 @@ cdef inline bint same_ports(const int* owner, const HomePlan* plan, int bodies) 
 
 cdef void come(ModelStepper self, TouchLanes* x) noexcept nogil:
     # what the steps read
-    cdef double* lent[LENT]
-    cdef double* at[LENT][MOST_LANES]
+    cdef double* at[LENT * MOST_LANES]
     cdef double* u[MOST_LANES]
     cdef vt_real* own[LENT]
     cdef int size[LENT]
     cdef int i, k, l
     cdef const Home* h
     list_arrays(self, x, own, size)
+    list_homes(x, at)
     for l in range(VT_WIDTH):
         h = x.home[l]
-        list_lent(h, lent)
-        for k in range(LENT):
-            at[k][l] = lent[k]
         u[l] = <double*>h.u
         self.lane.guess.seen[l], x.past.seen[l] = h.seen[0], h.past_seen[0]
         self.lane.operator.pivot_signs[l], self.lane.reuse[l].have = h.pivot_signs[0], True
@@ -223,25 +230,22 @@ cdef void come(ModelStepper self, TouchLanes* x) noexcept nogil:
         for i in range(x.plan.contacts):
             x.active[i * VT_WIDTH + l] = h.active[i] != 0
     for k in range(LENT):
-        vt_gather_rows(at[k], own[k], size[k])
+        vt_gather_rows(at + k * MOST_LANES, own[k], size[k])
     vt_gather_rows(u, self.lane.drive.u, self.shared.schedule.nu)
     self.linear.started[0] = True
 
 
 cdef void go_home(ModelStepper self, TouchLanes* x, const bint* some) noexcept nogil:
     # what the steps of some lanes leave, at node 1
-    cdef double* lent[LENT]
-    cdef double* at[LENT][MOST_LANES]
+    cdef double* at[LENT * MOST_LANES]
     cdef vt_real* own[LENT]
     cdef int size[LENT]
     cdef int k, l
     cdef Home* h
     list_arrays(self, x, own, size)
+    list_homes(x, at)
     for l in range(VT_WIDTH):
         h = x.home[l]
-        list_lent(h, lent)
-        for k in range(LENT):
-            at[k][l] = lent[k]
         if not some[l]:
             continue
         h.seen[0], h.past_seen[0], h.jumped[0] = self.lane.guess.seen[l], x.past.seen[l], x.jumped[l]
@@ -252,14 +256,13 @@ cdef void go_home(ModelStepper self, TouchLanes* x, const bint* some) noexcept n
             h.active[k] = PUSHED if x.active[k * VT_WIDTH + l] else 0
             h.pushed_before[k] = x.pushed_before[k * VT_WIDTH + l]
     for k in range(CHANGES):
-        give(x, own[k], size[k], at[k], some)
+        give(x, own[k], size[k], at + k * MOST_LANES, some)
     return_operators(self, x, some)
 
 
 cdef void return_operators(ModelStepper self, TouchLanes* x, const bint* some) noexcept nogil:
     # those of some lanes that differ from those of their homes
-    cdef double* lent[LENT]
-    cdef double* at[LENT][MOST_LANES]
+    cdef double* at[LENT * MOST_LANES]
     cdef vt_real* own[LENT]
     cdef int size[LENT]
     cdef bint those[MOST_LANES]
@@ -269,14 +272,12 @@ cdef void return_operators(ModelStepper self, TouchLanes* x, const bint* some) n
     if not any_of(those):
         return
     list_arrays(self, x, own, size)
+    list_homes(x, at)
     for l in range(VT_WIDTH):
-        list_lent(x.home[l], lent)
-        for k in range(LENT):
-            at[k][l] = lent[k]
         if those[l]:
             x.home[l].pivot_signs[0], x.changed[l] = self.lane.operator.pivot_signs[l], False
     for k in range(CHANGES, OPERATORS_END):
-        give(x, own[k], size[k], at[k], those)
+        give(x, own[k], size[k], at + k * MOST_LANES, those)
 
 
 # ---- node 1 ------------------------------------------------------------------------------------------------
@@ -1241,7 +1242,6 @@ cdef void accept_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
 cdef void tell_velocities(ModelStepper self, TouchLanes* x) noexcept nogil:
     # those of lanes that are on, with the impulses of contacts that acted in the last step: see `post_contact_velocity`.
     # Lanes for which corrections do not find the impulses, or contacts close anew, leave
-    cdef Home* h
     cdef double* to[MOST_LANES]
     cdef bint* inside
     cdef bint some

@@ -234,13 +234,9 @@ cdef void take_home(ModelStepper self, const Home* h) noexcept nogil:
     x.passes += h.passes
     # the places of contacts, and the list of what is near, are those of another state
     x.placed1 = x.placed2 = x.told2 = x.have_list = False
-    Stepper.close_step(self)
-    if steps_here(clock) == 1:
-        self.post_contact.first = clock.t
-    clock.steps += h.steps - 1
-    clock.total_iterations += h.corrections - h.last
-    clock.most_iterations = max(clock.most_iterations, h.most)
-    clock.t = clock.t0 + clock.steps * now.h
+    self.close_steps(h.steps, h.corrections, h.most)
+    if steps_here(clock) == h.steps:
+        self.post_contact.first = clock.t0 + (clock.steps - h.steps + 1) * now.h
 
 
 cdef int step_alone(ModelStepper self) noexcept nogil:

@@ -81,6 +81,7 @@ cdef struct ContactProblem:
     vt_real* least          # (n,) and of a descent
     vt_real* own            # (3, n) diagonal and b without regularisation, and the regularisation
     vt_real* split          # (6, n) of alternating directions: see `cone_alternate`
+    vt_real* along          # (n,) change of the velocities by a correction
     vt_real* trial          # (n,) another lam
     vt_real* trial_w
     vt_real* trial_F
@@ -99,7 +100,7 @@ cdef int cones_room(ContactProblem* x, ConeStore* store, int count, int n, int p
     if n <= x.room and ports <= x.ports_room:
         return OK
     rows, most = 2 * n + 24, 2 * ports + 12
-    reals = (23 + LEADS + 3 * WIDE) * rows + 2 * most
+    reals = (24 + LEADS + 3 * WIDE) * rows + 2 * most
     at = <vt_real*>vt_alloc(reals * sizeof(vt_real) + ((4 + VT_WIDTH) * rows + VT_WIDTH * most) * sizeof(int))
     if at == NULL:
         return NO_MEMORY
@@ -117,7 +118,8 @@ cdef int cones_room(ContactProblem* x, ConeStore* store, int count, int n, int p
     x.least = x.own_block + WIDE * rows
     x.given = x.least + rows
     x.split = x.given + rows
-    x.port, x.answer = x.split + 6 * rows, x.split + 6 * rows + most
+    x.along = x.split + 6 * rows
+    x.port, x.answer = x.along + rows, x.along + rows + most
     x.dim, x.row, x.law, x.own_row = ints, ints + rows, ints + 2 * rows, ints + 3 * rows
     x.order = ints + 4 * rows
     x.port_order = x.order + VT_WIDTH * rows
@@ -556,7 +558,7 @@ cdef void cone_search(ContactProblem* x, bint strict, vt_real* square, bint* fou
     for l in range(VT_WIDTH):
         open[l], least[l], shortest[l] = found[l], INFINITY, 0.0
     for k in range(CONE_LENGTHS):
-        others = cone_try(x, length)
+        others = cone_try_shorter(x, length, open) if k else cone_try(x, length)
         for l in range(VT_WIDTH):
             if not open[l]:
                 continue
@@ -572,13 +574,13 @@ cdef void cone_search(ContactProblem* x, bint strict, vt_real* square, bint* fou
             return
     for l in range(VT_WIDTH):
         if open[l]:
-            found[l] = not (strict or not isfinite(least[l]))
+            found[l] = open[l] = not (strict or not isfinite(least[l]))
             vt_put(&length, l, shortest[l])
-    if not any_of(found):
+    if not any_of(open):
         return
-    others = cone_try(x, length)
+    others = cone_try_shorter(x, length, open)
     for l in range(VT_WIDTH):
-        if open[l] and found[l]:
+        if open[l]:
             vt_put(square, l, vt_get(others, l))
 
 
@@ -588,6 +590,19 @@ cdef vt_real cone_try(ContactProblem* x, vt_real length) noexcept nogil:
     for i in range(x.n):
         x.trial[i] = x.lam[i] - length * x.d[i]
     cone_map(x, x.trial, x.trial_w, x.trial_F, False)
+    for i in range(x.n):
+        x.along[i] = x.trial_w[i] - x.w[i]
+    return inner(x.trial_F, x.trial_F, x.n)
+
+
+cdef vt_real cone_try_shorter(ContactProblem* x, vt_real length, const bint* open) noexcept nogil:
+    # the same of some lanes, after a trial of the length 1: the velocities are affine in the length
+    cdef vt_mask some = where(open)
+    cdef int i
+    for i in range(x.n):
+        x.trial[i] = vt_select(some, x.lam[i] - length * x.d[i], x.trial[i])
+        x.trial_w[i] = vt_select(some, x.w[i] + length * x.along[i], x.trial_w[i])
+    cone_judge(x, x.trial, x.trial_w, x.trial_F, False)
     return inner(x.trial_F, x.trial_F, x.n)
 
 
