@@ -4,8 +4,9 @@
 
 Both programs step the same robots from the same starts, in one thread, and record only the end where they can. Shares
 are of MuJoCo's Euler step, and of its RK4 step for rk4. The two take turns, and the least of several turns counts.
-Then two threads beside one. "in contact": G1s that stand and that march on four corners of each foot, under targets
-that a callable gives once every 20 ms, beside MuJoCo's rollout of the same targets with implicitfast. "talos, drives"
+Then two threads beside one. "in contact": G1s on four corners of each foot that land and stand, that have stood for a
+second, and that march, under targets that a callable gives once every 20 ms, beside MuJoCo's rollout of the same
+targets with implicitfast. "talos, drives"
 has a servo of kp 100 N m/rad and kd 2 N m s/rad on each joint, and in MuJoCo position actuators with the integrator
 implicitfast. With --large: the memory and the time of many instances.
 """
@@ -113,13 +114,18 @@ def in_contact(smoke: bool) -> None:
     theirs = mujoco_model(model, dt, "implicitfast", 0.02)
     theirs.opt.cone = mujoco.mjtCone.mjCONE_PYRAMIDAL
     way, data = States(model), [mujoco.MjData(theirs)]
-    for name, moves in (("stand", 0.0), ("march", 1.0)):
+    settled = 0.01 if smoke else 1.0
+    for name, moves, before in (("land and stand", 0.0, 0.0), ("stand", 0.0, settled), ("march", 1.0, 0.0)):
         table = np.array([march(moves * k * control, q0, None) for k in range(steps // each + 1)])
         for n in sizes:
             rng = np.random.default_rng(0)
             q = np.array([vt.place_on_ground(model, model.integrate(q0, 0.005 * rng.normal(size=model.nv)))
                           for _ in range(n)])  # fmt: skip
             v = 0.02 * rng.normal(size=(n, model.nv))
+            if before:
+                come = vt.rollout(model, q, v, duration=before, dt=dt, control=vt.Control(targets=table[0]),
+                                  record_every=None)  # fmt: skip
+                q, v = come.q[:, -1], come.v[:, -1]
             states = np.array([np.concatenate([[0.0], *way.to_mujoco(a, b)]) for a, b in zip(q, v, strict=True)])
             signals = np.repeat(kp * table, each, axis=0)[None, :steps].repeat(n, axis=0)
             policy = vt.Controller(lambda t, q, v, n=n, at=table: np.tile(at[round(t / control)], (n, 1)), control)

@@ -10,6 +10,7 @@ from random_models import random_flat
 from robot_texts import TWO_LINKS as TWO
 
 import vitree as vt
+from vitree._core import scalar
 from vitree.mechanism.flat import KIND_NV, KINDS
 from vitree.tree.sexpr import read_sexpr, write_sexpr
 
@@ -173,6 +174,37 @@ def arm():
     tree.constrain(vt.gear("c", "b", 0.5))
     tree.limits = "enforce"
     return tree.compile().with_drives({"a": (8.0, 0.5)})
+
+
+@pytest.mark.parametrize("joints", [2, 6, 20])
+def test_feet_with_joints_that_rub_have_the_impulses_of_the_whole_problem(joints):
+    """Joints that stand are eliminated with their response; laws hold, and so do the impulses of the entries of G."""
+    rng = np.random.default_rng(joints)
+    body = np.array([0, 1])
+    n, p = 3 * len(body) + joints, 12 + joints
+    turned = [0, 0]
+    for _ in range(5):
+        L = rng.normal(size=(p, p))
+        P = L @ L.T / p + 0.1 * np.eye(p)
+        W = np.zeros((n, p))
+        for k, on in enumerate(body):
+            W[3 * k : 3 * k + 3, 6 * on : 6 * on + 6] = rng.normal(size=(3, 6))
+        W[n - joints :, 12:] = np.eye(joints)
+        b, mu = rng.normal(size=n), np.concatenate([rng.uniform(0.2, 1.0, len(body)), rng.uniform(0.0, 1.0, joints)])
+        rows = np.array([W[k, 6 * body[k // 3] : 6 * body[k // 3] + 6] for k in range(n - joints)])
+        lam, left = scalar().solve_in_ports(body, rows[None], rows[None], P[None], b[None], mu[None],
+                                            np.zeros((1, len(body), 2)), np.zeros((1, n)), np.array([1e-12]), joints)  # fmt: skip
+        G = W @ P @ W.T
+        dim, law = [3] * len(body) + [1] * joints, [0] * len(body) + [2] * joints
+        other, w, residual, *_ = scalar().solve_cones(dim, G, b, mu, np.zeros((len(dim), 2)), np.zeros(n), 1e-12, law)
+        assert left[0] < 1e-11 and residual < 1e-11
+        np.testing.assert_allclose(G @ lam[0] + b, w, atol=1e-9)
+        f, w = lam[0, n - joints :], (G @ lam[0] + b)[n - joints :]
+        stand = np.abs(f) < mu[len(body) :] - 1e-9
+        assert (np.abs(w[stand]) < 1e-10).all() and (np.abs(f) <= mu[len(body) :] + 1e-10).all()
+        assert (w[~stand] * f[~stand] <= 0).all()
+        turned[0], turned[1] = turned[0] + stand.sum(), turned[1] + (~stand).sum()
+    assert min(turned) > 0
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -154,13 +154,18 @@ cdef void displace_ports(ModelStepper self, int first, int end, double* out) noe
     # ports by the last solution: rows at node 2 times d
     cdef Touching* x = &self.contact
     cdef bint at_once = answers_at_once(self)
+    cdef const vt_contact* e
     cdef int k = first
     while k < end:
         if at_once and x.owner[k] >= 0:
             self.method.displaced(self, x.owner[k], out + k)
             k += 6
             continue
-        out[k] = inner_port(x, x.rows2, k, self.lane.newton.d)
+        e = &self.touch[-1 - x.owner[k]]
+        if at_once and on_coordinate(e):
+            out[k] = row_of(x, x.rows2, k)[e.iv] * self.lane.newton.d[e.iv]
+        else:
+            out[k] = inner_port(x, x.rows2, k, self.lane.newton.d)
         k += 1
 
 

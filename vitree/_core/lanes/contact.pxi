@@ -133,8 +133,7 @@ cdef int touch_lanes_make(TouchLanes* x, Memory memory, const vt_model* m, int m
 
 cdef void touch_lanes_free(TouchLanes* x) noexcept nogil:
     cones_free(&x.cones)
-    vt_release(x.store.dense)
-    vt_release(x.store.square)
+    store_free(&x.store)
 
 
 # ---- from and to the memory of instances -------------------------------------------------------------------

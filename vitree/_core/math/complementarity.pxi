@@ -54,6 +54,8 @@ cdef void store_free(ConeStore* x) noexcept nogil:
     vt_release(x.dense)
     vt_release(x.square)
     blocks_free(&x.blocks)
+    condensed_free(&x.condensed[0])
+    condensed_free(&x.condensed[1])
 
 
 cdef double pushes(const ContactProblem* x, const double* lam) noexcept nogil:

@@ -27,12 +27,31 @@ cdef double REDUNDANT_LEAST = 1e-4
 cdef double REDUNDANT_MOST = 1e-2
 
 
+cdef struct Condensed:      # of one lane: see condensed.pxi
+    const double* of        # P; a hint
+    int whole               # ports of bodies
+    int singles             # of joints; 0: there is nothing
+    int stand               # of these, joints that stand
+    double* data            # P, and the arrays that follow
+    size_t room
+    double* K               # (singles,)
+    double* A               # (stand, stand) its factors
+    double* C               # (stand, whole)
+    double* R               # (whole, whole)
+    double* y               # (stand,)
+    int* joint              # (stand,) their ports
+    size_t joint_room
+    int* order              # (stand,) pivots
+
+
 cdef struct ConeStore:      # memory that the problems of a step share, of the size that they have had so far
     vt_real* dense          # (3, n, n) G, and the derivative of F before and after it is factored
     size_t dense_room
     vt_real* square         # (2, ports, ports)
     size_t square_room
     PortBlocks blocks
+    Condensed condensed[2]
+    int last_condensed
 
 
 cdef struct ContactProblem:
@@ -515,6 +534,10 @@ cdef void cone_through_ports(ContactProblem* x, bint* found) noexcept nogil:
             for k in range(dim):
                 if not all_zero(T[WIDE * j + k]):
                     add_outer(&x.W1[o + j], T[WIDE * j + k], &x.W2[o + k], K, x.first, m)
+    answer_of(x, x.port, x.answer)
+    if cone_condensed(x, K, A):
+        cone_from_ports(x)
+        return
     # A = 1 + P K. K has blocks of bodies, or of a limit, where no bodies are in contact with each other
     for i in range(m):
         P = port_answer(x, x.first) + x.first + i * m
@@ -531,7 +554,6 @@ cdef void cone_through_ports(ContactProblem* x, bint* found) noexcept nogil:
             for k in range(m):
                 vt_add_row(m, P[k], K + k * m, A + i * m)
         A[i * m + i] += vt_set1(1.0)
-    answer_of(x, x.port, x.answer)
     lu_of_lanes(A, m, x.port_order, found)
     if not any_of(found):
         return
@@ -676,8 +698,10 @@ cdef inline bint redundant(const ContactProblem* x) noexcept nogil:
 
 def solve_in_ports(body, const double[:, :, ::1] W1, const double[:, :, ::1] W2, const double[:, :, ::1] P,
                    const double[:, ::1] b, const double[:, ::1] mu, const double[:, :, ::1] lead,
-                   const double[:, ::1] lam, const double[::1] goal):
+                   const double[:, ::1] lam, const double[::1] goal, int joints=0):
     """Correct the impulses of contacts of one body each with friction, of one problem a lane, as steps do at first.
+
+    Joints with dry friction follow the contacts, with a row, and a port whose response is the last of P, each.
 
     Parameters
     ----------
@@ -686,23 +710,24 @@ def solve_in_ports(body, const double[:, :, ::1] W1, const double[:, :, ::1] W2,
     W1, W2 : (problems, 3 count, 6) arrays
         Rows of the contacts in the wrenches on their bodies.
     P : (problems, p, p) array
-        The response of the wrenches on bodies, p = 6 times their number.
-    b : (problems, 3 count) array
-    mu : (problems, count) array
+        The response of the wrenches on bodies, and of joints, p = 6 times their number + joints.
+    b : (problems, 3 count + joints) array
+    mu : (problems, count + joints) array
+        Coefficients of friction, and the bounds of joints [N s or N m s].
     lead : (problems, count, 2) array
-    lam : (problems, 3 count) array
+    lam : (problems, 3 count + joints) array
         The guess.
     goal : (problems,) array
         Tolerances of the natural residual [m/s].
 
     Returns
     -------
-    lam (problems, 3 count), and the natural residuals (problems,).
+    lam (problems, 3 count + joints), and the natural residuals (problems,).
     """
     cdef ContactProblem x
     cdef ConeStore store
     cdef PortTrees on
-    cdef int count = len(body), n = 3 * count, ports = <int>P.shape[1], i, j, k, l, first = 0
+    cdef int count = len(body), n = 3 * count + joints, ports = <int>P.shape[1], i, j, k, l, first = 0
     cdef Py_ssize_t at = 0, lanes = P.shape[0]
     cdef int* tree = NULL
     cdef TouchRow* W = NULL
@@ -718,11 +743,11 @@ def solve_in_ports(body, const double[:, :, ::1] W1, const double[:, :, ::1] W2,
     try:
         tree, W, Q = (<int*>vt_alloc(ports * sizeof(int)), <TouchRow*>vt_alloc(2 * n * sizeof(TouchRow)),
                       <vt_real*>vt_alloc(ports * ports * sizeof(vt_real)))
-        if tree == NULL or W == NULL or Q == NULL or cones_room(&x, &store, count, n, ports) != OK:
+        if tree == NULL or W == NULL or Q == NULL or cones_room(&x, &store, count + joints, n, ports) != OK:
             raise MemoryError
         memset(tree, 0, ports * sizeof(int))
         memset(W, 0, 2 * n * sizeof(TouchRow))
-        x.count, x.n, x.budget = count, n, vt_set1(1e9)
+        x.count, x.n, x.budget = count + joints, n, vt_set1(1e9)
         for l in range(VT_WIDTH):
             # lanes beyond repeat the last one
             i = <int>min(<Py_ssize_t>l, lanes - 1)
@@ -730,22 +755,31 @@ def solve_in_ports(body, const double[:, :, ::1] W1, const double[:, :, ::1] W2,
             for j in range(ports):
                 for k in range(ports):
                     vt_put(&Q[j * ports + k], l, P[i, j, k])
-            for k in range(count):
+            for k in range(count + joints):
                 x.dim[k], x.row[k], x.law[k] = 3, 3 * k, CONE
+                if k >= count:
+                    x.dim[k], x.row[k], x.law[k] = 1, 2 * count + k, RUB
                 vt_put(&x.mu[k], l, mu[i, k])
                 vt_put(&x.give[k], l, 0.0)
                 for j in range(LEADS):
-                    vt_put(&x.lead[LEADS * k + j], l, lead[i, k, j] if j < 2 else 0.0)
+                    vt_put(&x.lead[LEADS * k + j], l, lead[i, k, j] if k < count and j < 2 else 0.0)
             for k in range(n):
                 vt_put(&x.b[k], l, b[i, k])
                 vt_put(&x.lam[k], l, lam[i, k])
+                if k >= 3 * count:
+                    W[k].a = W[n + k].a = ports - n + k
+                    W[k].b = W[n + k].b = -1
+                    W[k].size = W[n + k].size = 1
+                    vt_put(&W[k].on_a[0], l, 1.0)
+                    vt_put(&W[n + k].on_a[0], l, 1.0)
+                    continue
                 W[k].a = W[n + k].a = 6 * <int>body[k // 3]
                 W[k].b = W[n + k].b = -1
                 W[k].size = W[n + k].size = 6
                 for j in range(6):
                     vt_put(&W[k].on_a[j], l, W1[i, k, j])
                     vt_put(&W[n + k].on_a[j], l, W2[i, k, j])
-        on.count, on.first, on.size, on.of_port, on.at, on.base, on.whole = 1, &first, &ports, tree, &at, 0, ports
+        on.count, on.first, on.size, on.of_port, on.at, on.base, on.whole = 1, &first, &ports, tree, &at, 0, ports - joints
         cones_product(&x, W, W + n, Q, &on, 0, ports)
         cones_diagonal(&x)
         with nogil:
@@ -760,5 +794,4 @@ def solve_in_ports(body, const double[:, :, ::1] W1, const double[:, :, ::1] W2,
         vt_release(W)
         vt_release(Q)
         cones_free(&x)
-        vt_release(store.dense)
-        vt_release(store.square)
+        store_free(&store)
