@@ -48,8 +48,8 @@ def test_the_closed_chains_stay_on_their_branch(method, tolerance, duration, ban
 def test_coarse_compositions_stay_on_their_branch(method, dt, most, band):
     """At order 8 runs of 100 s ended in errors after steps of 1.5 to 4.8 rad and changes of 90 to 1250 J.
 
-    Steps of 0.1 s are far too long for this motion: each eighth is taken in halves, and the run says so. Of 24 runs with
-    other tolerances none changes the energy by more than 32 J in a step, or by more than 108 J in all.
+    Steps of 0.1 s are far too long for this motion: each eighth is taken in halves, and the run says so. Of 24 runs
+    with other tolerances none changes the energy by more than 32 J in a step, or by more than 108 J in all.
     """
     model, q0 = mechanisms.closed_chain()
     run = vt.simulate(model, q0, duration=100.0, dt=dt, method=method, order=8)

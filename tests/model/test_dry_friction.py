@@ -192,11 +192,12 @@ def test_feet_with_joints_that_rub_have_the_impulses_of_the_whole_problem(joints
         W[n - joints :, 12:] = np.eye(joints)
         b, mu = rng.normal(size=n), np.concatenate([rng.uniform(0.2, 1.0, len(body)), rng.uniform(0.0, 1.0, joints)])
         rows = np.array([W[k, 6 * body[k // 3] : 6 * body[k // 3] + 6] for k in range(n - joints)])
-        lam, left = scalar().solve_in_ports(body, rows[None], rows[None], P[None], b[None], mu[None],
-                                            np.zeros((1, len(body), 2)), np.zeros((1, n)), np.array([1e-12]), joints)  # fmt: skip
+        lead, start, goal = np.zeros((1, len(body), 2)), np.zeros((1, n)), np.array([1e-12])
+        lam, left = scalar().solve_in_ports(body, rows[None], rows[None], P[None], b[None], mu[None], lead, start, goal,
+                                            joints)  # fmt: skip
         G = W @ P @ W.T
         dim, law = [3] * len(body) + [1] * joints, [0] * len(body) + [2] * joints
-        other, w, residual, *_ = scalar().solve_cones(dim, G, b, mu, np.zeros((len(dim), 2)), np.zeros(n), 1e-12, law)
+        _, w, residual, *_ = scalar().solve_cones(dim, G, b, mu, np.zeros((len(dim), 2)), np.zeros(n), 1e-12, law)
         assert left[0] < 1e-11 and residual < 1e-11
         np.testing.assert_allclose(G @ lam[0] + b, w, atol=1e-9)
         f, w = lam[0, n - joints :], (G @ lam[0] + b)[n - joints :]

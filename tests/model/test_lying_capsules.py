@@ -198,8 +198,8 @@ def test_a_log_that_falls_comes_to_rest(shapes, method):
     # a step of rk4 at 1 ms is not solved on logs: the remedy of the error is applied
     dt = 5e-4 if method == "rk4" and len(shapes) == 2 else 1e-3
     run = vt.simulate(model, q, duration=2.0, dt=dt, method=method, monitors="gap")
-    # rough logs jam for a few steps, which take less friction: energies of nodes, without half of a step's, show it. Gaps
-    # hold to the residual that the run reports
+    # rough logs jam for a few steps, which take less friction: energies of nodes, without half of a step's, show it.
+    # Gaps hold to the residual that the run reports
     most = run.settings.get("inexact_contacts", (0, 0.0))[1]
     assert run.monitors["gap"].min() > -1e-10 - 1.01 * dt * most and most < 1e-2
     assert np.diff(run.energy).max() < 3e-3 and (run.energy - run.energy[0]).max() < 1e-9

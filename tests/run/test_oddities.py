@@ -140,9 +140,9 @@ BEYOND_THE_BAND = "beyond the band of"
 LONG = {"duration": 1200.0, "method": "midpoint"}
 
 
-@pytest.mark.parametrize("change", [0.0, 0.002])
-@pytest.mark.parametrize("steps, stairs", [({"dt": 0.01}, True), ({"dt": 0.005}, False),
-                                           ({"dt": 0.01, "order": 4}, False)])  # fmt: skip
+@pytest.mark.parametrize("steps, stairs, change", [
+    ({"dt": 0.01}, True, 0.0), ({"dt": 0.01}, True, 0.002), ({"dt": 0.005}, False, 0.002),
+    ({"dt": 0.01, "order": 4}, False, 0.0)])  # fmt: skip
 def test_energy_that_goes_in_stairs_is_told(steps, stairs, change):
     """Johnson & Murphey 2009, Fig. 8, for ten times as long.
 
