@@ -128,6 +128,8 @@ cdef int variational_answer_ports(ModelStepper self) noexcept nogil:
     cdef Touching* x = &self.contact
     cdef Newton* newton = &self.lane.newton
     cdef int i, k, status = OK, tree = -1, count = self.shared.count
+    cdef int joint[6]
+    cdef double sign[6]
     cdef bint at_once = answers_at_once(self)
     memcpy(x.r, newton.r, self.nv * sizeof(double))
     memcpy(x.h, self.lane.held.h, count * sizeof(double))
@@ -137,6 +139,10 @@ cdef int variational_answer_ports(ModelStepper self) noexcept nogil:
         while k < x.group[i].port + x.group[i].ports:
             if at_once and x.owner[k] >= 0:
                 answer_body(self, k, x.tree_of_port[k] != tree)
+                tree = x.tree_of_port[k]
+                k += 6
+            elif at_once and six_joints(self, k, x.group[i].port + x.group[i].ports, joint, sign):
+                answer_joints(self, k, joint, sign, x.tree_of_port[k] != tree)
                 tree = x.tree_of_port[k]
                 k += 6
             else:
@@ -154,18 +160,13 @@ cdef void displace_ports(ModelStepper self, int first, int end, double* out) noe
     # ports by the last solution: rows at node 2 times d
     cdef Touching* x = &self.contact
     cdef bint at_once = answers_at_once(self)
-    cdef const vt_contact* e
     cdef int k = first
     while k < end:
         if at_once and x.owner[k] >= 0:
             self.method.displaced(self, x.owner[k], out + k)
             k += 6
             continue
-        e = &self.touch[-1 - x.owner[k]]
-        if at_once and on_coordinate(e):
-            out[k] = row_of(x, x.rows2, k)[e.iv] * self.lane.newton.d[e.iv]
-        else:
-            out[k] = inner_port(x, x.rows2, k, self.lane.newton.d)
+        out[k] = along_row2(self, k, self.lane.newton.d, self.rolls or not at_once)
         k += 1
 
 
@@ -198,16 +199,55 @@ cdef int answer_port(ModelStepper self, int k) noexcept nogil:
 
 
 cdef void answer_body(ModelStepper self, int port, bint fresh) noexcept nogil:
-    # six columns of P: a body's displacement by increments is that of the pass over its tree
+    # six columns of P
     cdef Touching* x = &self.contact
     cdef const TouchTree* t = &x.tree[x.tree_of_port[port]]
-    cdef double* P = contact_P(self)
-    cdef double scaled = -1.0 / self.lane.now.h
-    cdef int j, k, first = x.part[x.part_of_port[port]]
-    self.lane.progress.solves += 1
     self.method.answer_wrenches(self, x.owner[port], t.body, t.body_end, fresh, t.v_end - t.v,
                                 row_of(x, port_answers(self), port))
-    see_bodies(x, P, port, scaled)
+    see_six(self, port)
+
+
+cdef bint six_joints(ModelStepper self, int port, int end, int* joint, double* sign) noexcept nogil:
+    # whether a port and the five that follow are of joints of one coordinate of a tree: these, and the signs of their forces
+    cdef Touching* x = &self.contact
+    cdef const TouchTree* t = &x.tree[x.tree_of_port[port]]
+    cdef const vt_contact* e
+    cdef int i, k
+    if port + 6 > end or self.shared.m.nlocked:
+        return False
+    for k in range(6):
+        if x.owner[port + k] >= 0 or x.tree_of_port[port + k] != x.tree_of_port[port]:
+            return False
+        e = &self.touch[-1 - x.owner[port + k]]
+        if not on_coordinate(e):
+            return False
+        joint[k], sign[k] = -1, e.sign
+        for i in range(t.body, t.body_end):
+            if self.shared.m.body[i].iv == e.iv and not joint_multi(&self.shared.m.body[i]):
+                joint[k] = i
+        for i in range(k):
+            if joint[i] == joint[k]:
+                return False
+        if joint[k] < 0:
+            return False
+    return True
+
+
+cdef void answer_joints(ModelStepper self, int port, const int* joint, const double* sign, bint fresh) noexcept nogil:
+    # six columns of P
+    cdef Touching* x = &self.contact
+    cdef const TouchTree* t = &x.tree[x.tree_of_port[port]]
+    self.method.answer_joints(self, joint, sign, t.body, t.body_end, fresh, t.v_end - t.v,
+                              row_of(x, port_answers(self), port))
+    see_six(self, port)
+
+
+cdef void see_six(ModelStepper self, int port) noexcept nogil:
+    # columns of P: a body's displacement by increments is that of the pass over its tree
+    cdef Touching* x = &self.contact
+    cdef int j, k, first = x.part[x.part_of_port[port]]
+    self.lane.progress.solves += 1
+    see_bodies(x, contact_P(self), port, -1.0 / self.lane.now.h)
     for j in range(first, first + x.part_size[x.part_of_port[port]]):
         for k in range(6 if x.owner[j] < 0 else 0):
             see_pair(self, j, port + k)
@@ -216,8 +256,19 @@ cdef void answer_body(ModelStepper self, int port, bint fresh) noexcept nogil:
 cdef inline void see_pair(ModelStepper self, int j, int k) noexcept nogil:
     # an entry of P, of the row at node 2 and the response
     cdef Touching* x = &self.contact
-    block_row(x, contact_P(self), j)[k] = -1.0 / self.lane.now.h * inner_port(
-        x, x.rows2, j, row_of(x, port_answers(self), k))
+    block_row(x, contact_P(self), j)[k] = -1.0 / self.lane.now.h * along_row2(
+        self, j, row_of(x, port_answers(self), k), self.rolls)
+
+
+cdef inline double along_row2(ModelStepper self, int port, const double* d, bint increments) noexcept nogil:
+    # the row of a port at node 2 times d (nv,); increments: rows of coordinates are by these as well, see `place_rows2`
+    cdef Touching* x = &self.contact
+    cdef const vt_contact* e
+    if x.owner[port] < 0 and not increments:
+        e = &self.touch[-1 - x.owner[port]]
+        if on_coordinate(e):
+            return row_of(x, x.rows2, port)[e.iv] * d[e.iv]
+    return inner_port(x, x.rows2, port, d)
 
 
 cdef void see_ports(ModelStepper self) noexcept nogil:

@@ -73,6 +73,7 @@ cdef void linear_time_methods(Method* x) noexcept:
     x.make = make_linear_time
     x.open_node, x.linearise_at_rest = linear_time_open_node, linear_time_linearise_at_rest
     x.answer_wrenches, x.displaced = linear_time_answer_wrenches, linear_time_displaced
+    x.answer_joints = linear_time_answer_joints
     x.stand_touched = linear_time_stand_touched
     x.middle, x.increment_to, x.reach_node = linear_time_middle, linear_time_increment_to, linear_time_reach_node
     x.by_increments, x.solves_forces, x.weight = linear_time_by_increments, linear_time_solves_forces, linear_time_weight

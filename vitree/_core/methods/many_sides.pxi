@@ -107,22 +107,46 @@ cdef void lt_answer_wrenches(const LinearTimeStep* step, int body, int first, in
     for k in range(6):
         # as if the subtree felt h times the wrench
         side[body].x[k * (SIDES + 1)] = vt_set1(step.h)
+    side[body].loaded = True
     i = body
     while i >= 0:
-        side[i].loaded = True
-        lt_sides_inwards(step, i, side)
+        lt_sides_inwards(step, i, side, False)
         i = step.m.body[i].parent
     for i in range(first, end):
         lt_sides_outwards(step, i, side, width, d)
 
 
-cdef inline void lt_sides_inwards(const LinearTimeStep* step, int i, SideBody* side) noexcept nogil:
-    # u = -D^-1 S^T F, and the parent gets F + U u
+cdef void lt_answer_joints(const LinearTimeStep* step, const int* joint, const double* sign, int first, int end,
+                           SideBody* side, int width, vt_real* d) noexcept nogil:
+    # the same, for the unit forces of six joints of one coordinate, with their signs
+    cdef int i, k
+    cdef bint pushed
+    for i in range(first, end):
+        side[i].loaded = False
+    for k in range(6):
+        i = joint[k]
+        memset(&side[i], 0, sizeof(SideBody))
+        side[i].loaded = True
+        side[i].u[k] = vt_set1(step.h * sign[k])
+    for i in range(end - 1, first - 1, -1):
+        if not side[i].loaded:
+            continue
+        pushed = False
+        for k in range(6):
+            pushed = pushed or joint[k] == i
+        lt_sides_inwards(step, i, side, pushed)
+    for i in range(first, end):
+        lt_sides_outwards(step, i, side, width, d)
+
+
+cdef inline void lt_sides_inwards(const LinearTimeStep* step, int i, SideBody* side, bint pushed) noexcept nogil:
+    # u = -D^-1 (S^T F + h f), and the parent gets F + U u; pushed: h f of the joint, of one coordinate, is in u
     cdef const vt_body* b = &step.m.body[i]
     cdef const Solve* s = &step.solve[i]
     cdef Vec3 w, v, t = step.node[i].t
     cdef Columns g
     cdef vt_columns u
+    cdef bint further = b.parent >= 0 and side[b.parent].loaded
     cdef int c
     if joint_multi(b):
         lt_sides_inwards_multi(step, i, side)
@@ -130,7 +154,10 @@ cdef inline void lt_sides_inwards(const LinearTimeStep* step, int i, SideBody* s
         joint_column(b, step.node[i].R, 0, &w, &v)
         for c in range(side_groups()):
             g = take_sides(side[i].x + c * VT_COLUMNS)
-            u = -step.gains[i].Dinv * pair_sides(w, v, g)
+            u = pair_sides(w, v, g)
+            if pushed:
+                u = u + vt_take(side[i].u + c * VT_COLUMNS)
+            u = -step.gains[i].Dinv * u
             vt_give(u, side[i].u + c * VT_COLUMNS)
             give_sides(extend_sides(s.Un, s.Uf, u, g), side[i].x + c * VT_COLUMNS)
     if b.parent < 0:
@@ -140,7 +167,10 @@ cdef inline void lt_sides_inwards(const LinearTimeStep* step, int i, SideBody* s
         g.nx = g.nx + (t.y * g.fz - t.z * g.fy)
         g.ny = g.ny + (t.z * g.fx - t.x * g.fz)
         g.nz = g.nz + (t.x * g.fy - t.y * g.fx)
+        if further:
+            g = sum_sides(take_sides(side[b.parent].x + c * VT_COLUMNS), g)
         give_sides(g, side[b.parent].x + c * VT_COLUMNS)
+    side[b.parent].loaded = True
 
 
 cdef inline void lt_sides_inwards_multi(const LinearTimeStep* step, int i, SideBody* side) noexcept nogil:
