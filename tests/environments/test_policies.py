@@ -67,6 +67,23 @@ def test_a_policy_drives_runs_as_it_drives_the_environment(tmp_path, action):
     assert np.abs(other.q - run.q).max() > 1e-3
 
 
+def test_a_policy_does_not_drive_another_robot_of_the_same_size(tmp_path):
+    """Variations of its robot it does."""
+    task = walking_task()
+    control, model = policy(tmp_path, task).control(), task.model
+    names = [*model.joint_names]
+    named = lambda k: names.index(f"{('left', 'right')[k]} hip")  # noqa: E731
+    joints = list(model.flat.joints)
+    joints[named(0)], joints[named(1)] = (replace(joints[named(k)], name=names[named(1 - k)]) for k in range(2))
+    other = vt.Model(replace(model.flat, joints=tuple(joints)))
+    for run in (lambda x: vt.simulate(x, task.pose, duration=0.02, dt=DT, control=control),
+                lambda x: vt.rollout(x, task.pose[None], duration=0.02, dt=DT, control=control),
+                lambda x: vt.Simulation(x, task.pose, dt=DT, control=control)):  # fmt: skip
+        run(model.with_parameters(mass={"trunk": 5.0}))
+        with pytest.raises(vt.InputError, match=r'the joint "left hip" where .* has "right hip"'):
+            run(other)
+
+
 def test_a_control_is_as_new_for_each_run(tmp_path):
     """Its memory of actions is not that of the run before, which ended at a later time, or had other instances."""
     task = walking_task()

@@ -426,6 +426,7 @@ LINK = MODEL.link_names[-1]
         ({"control": vt.Controller(pd, period=0.0123)}, "0.01 s \\(1 steps\\) or 0.02 s"),
         ({"control": vt.Controller(pd, period=0.01, delay=0.004)}, "delay=0.004"),
         ({"control": vt.Controller(pd, period=0.01, initial=(1, 2))}, "initial"),
+        ({"control": vt.Controller(pd, period=0.01, joints=("elbow",))}, 'the joint "elbow" where'),
         ({"control": vt.Controller(pd, period=0.01), "adapt": "density", "rate": 1.0}, "equal length"),
         ({"control": vt.Controller(lambda t, q, v: np.full(3, np.nan), period=0.01)}, "NaN"),
         ({"control": vt.Controller(lambda t, q, v: 1 / 0, period=0.01)}, "ZeroDivisionError"),

@@ -14,7 +14,7 @@ from vitree.errors import InputError, UnknownNameError
 from vitree.model.broadcasting import guarded
 from vitree.model.model import Model
 from vitree.model.user_inputs import resolve_inputs
-from vitree.run.controller import Control, Controller
+from vitree.run.controller import Control, Controller, joints_of
 from vitree.run.linearization import Linearization
 from vitree.run.linearize import AT_REST
 
@@ -103,10 +103,10 @@ class Regulator:
 
     def controller(self) -> Controller | Control:
         """Return the ``control=`` of a run, asked at the start of each step: of a model with inputs, of both."""
-        torque = Controller(self, self.dt)
-        return torque if not self.inputs.shape[1] else Control(
-            torque=torque, inputs=Controller(self.inputs_at, self.dt)
+        torque, inputs = (
+            Controller(function, self.dt, joints=joints_of(self.model)) for function in (self, self.inputs_at)
         )
+        return torque if not self.inputs.shape[1] else Control(torque=torque, inputs=inputs)
 
 
 @explain_calls

@@ -50,7 +50,7 @@ from vitree.control.transcription import (
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.slopes import constraint_slopes
 from vitree.model.model import Model
-from vitree.run.controller import Controller
+from vitree.run.controller import Controller, joints_of
 from vitree.run.linearization import integrator_of
 
 Cost = (
@@ -111,7 +111,7 @@ class MotionPlan:
             k = int(np.floor(t / self.dt * (1 + 1e-12) + 1e-9))
             return np.asarray(rows[min(max(k, 0), len(rows) - 1)])
 
-        return Controller(force, self.dt)
+        return Controller(force, self.dt, joints=joints_of(self.model))
 
     @property
     def v(self) -> np.ndarray:

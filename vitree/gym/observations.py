@@ -17,7 +17,7 @@ from vitree.gym.layout import Layout
 from vitree.gym.randomization import Drawn
 from vitree.gym.state import OF_CONTACTS, State
 from vitree.gym.task import Task, quantities_of
-from vitree.run.controller import Control, Controller
+from vitree.run.controller import Control, Controller, joints_of
 
 
 class Observer:
@@ -221,7 +221,9 @@ class PolicyInterface:
 
         rest = self._actions.driving(np.zeros((1, self.action_size)))[0]
         found = Control()
-        setattr(found, self._actions.kind, Controller(driven, self.dt, delay, initial=rest))
+        setattr(found, self._actions.kind, Controller(
+            driven, self.dt, delay, initial=rest, joints=joints_of(self.task.model)
+        ))
         return found
 
     def _action(self, given: ArrayLike | None, name: str) -> np.ndarray:

@@ -48,6 +48,7 @@ from vitree.run.controller import (
     function_of,
     of_another_function,
     parts_of,
+    require_for,
     with_targets,
 )
 from vitree.run.trajectory import Trajectory
@@ -503,6 +504,7 @@ def driven(
     for name, size in (("torque", model.nv), ("inputs", len(model.input_names))):
         value = getattr(given, name)
         if isinstance(value, Controller):
+            require_for(value, name, model)
             held[name] = Held(value, name, size, schedule.dt)
             given = given.but(**{name: held[name].value})
     uneven = schedule.adaptive or schedule.spans is not None

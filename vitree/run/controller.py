@@ -6,14 +6,14 @@ import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, zip_longest
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar
-from vitree.arguments import Asked, Keywords, as_numbers, entries, explain_calls, mapping, real
+from vitree.arguments import Asked, Keywords, as_numbers, entries, explain_calls, mapping, real, several
 from vitree.errors import CallableError, InputError, UnknownNameError
 from vitree.integrators.base import Kept, Torque
 from vitree.model.system import System
@@ -125,11 +125,15 @@ class Controller:
         Makes of the state what the function is given, such as a sensor's reading.
     initial : (nv,), (nu,) or (n,) array, optional [N or N m]
         What acts before the first answer does, units as of the answers; zero if not given.
+    joints : sequence of str, optional
+        Names of the joints of the model that it is for, without those that float. A run of a model with others, or in
+        another order, is an error.
 
     Raises
     ------
     InputError
-        If a callable is none, or a time is not finite, or the period not positive, or the delay negative.
+        If a callable is none, or a time is not finite, or the period not positive, or the delay negative, or joints
+        are no names.
     """
 
     function: Callable[..., ArrayLike]
@@ -137,8 +141,11 @@ class Controller:
     delay: float = 0.0
     observe: Callable[..., object] | None = None
     initial: ArrayLike | None = None
+    joints: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
+        if self.joints is not None:
+            object.__setattr__(self, "joints", several(self.joints, "joints", "a sequence of names of joints"))
         for name in ("function", "observe"):
             value = getattr(self, name)
             if not callable(value) and not (name == "observe" and value is None):
@@ -148,6 +155,23 @@ class Controller:
             if not (0 < value < np.inf or (name == "delay" and value == 0)):
                 raise InputError(name, getattr(self, name), f"of a controller must be a {low} time [s]")
             object.__setattr__(self, name, value)
+
+
+def joints_of(model: System) -> tuple[str, ...]:
+    """Return the names of the joints of a model, without those that float, for ``Controller(joints=)``."""
+    return tuple(joint.name for joint in getattr(model, "joints", ()) if joint.kind != "free")
+
+
+def require_for(controller: Controller, what: str, model: System) -> None:
+    """Raise an InputError if a controller is for a model with other joints."""
+    if controller.joints is None or controller.joints == (own := joints_of(model)):
+        return
+    one, other = next(pair for pair in zip_longest(controller.joints, own) if pair[0] != pair[1])
+    raise InputError(
+        what, controller,
+        f'is for a model that has the joint "{one}" where "{model.name}" has "{other}"; give one that is made for '
+        f'"{model.name}"'
+    )
 
 
 def function_of(controller: Controller) -> Callable[..., ArrayLike]:

@@ -19,7 +19,7 @@ from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.model.variants import PARAMETERS
 from vitree.run.arguments import RunArguments, Schedule, checked, require_cut, require_times
-from vitree.run.controller import Control, Controller, HeldTogether, parts_of
+from vitree.run.controller import Control, Controller, HeldTogether, parts_of, require_for
 from vitree.run.instances import QUANTITIES, Batch, Instances, Numbers, Rollout
 from vitree.run.lanes import Block, in_contact, in_lanes, one_by_one, side_by_side
 
@@ -221,6 +221,7 @@ def _drive(
     columns = {"torque": model.v_names, "inputs": model.input_names, "targets": getattr(model, "drives", ())}
     size = len(columns[name])
     if isinstance(value, Controller):
+        require_for(value, name, model)
         return HeldTogether(value, name, size, dt)
     return _shaped(value, name, (size,), steps)
 
