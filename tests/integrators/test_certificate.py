@@ -44,7 +44,7 @@ def test_the_closed_chains_stay_on_their_branch(method, tolerance, duration, ban
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize(("dt", "most", "band"), [(0.05, 15.0, 15.0), (0.1, 50.0, 150.0)])
+@pytest.mark.parametrize(("dt", "most", "band"), [(0.05, 15.0, 15.0), (0.1, 50.0, 110.0)])
 def test_coarse_compositions_stay_on_their_branch(method, dt, most, band):
     """At order 8 runs of 100 s ended in errors after steps of 1.5 to 4.8 rad and changes of 90 to 1250 J.
 
@@ -53,7 +53,7 @@ def test_coarse_compositions_stay_on_their_branch(method, dt, most, band):
     """
     model, q0 = mechanisms.closed_chain()
     run = vt.simulate(model, q0, duration=100.0, dt=dt, method=method, order=8)
-    assert np.abs(np.diff(run.q, axis=0)).max() < 3.5
+    assert np.abs(np.diff(run.q, axis=0)).max() < np.pi
     assert np.abs(np.diff(run.energy)).max() < most and np.ptp(run.energy) < band
     assert bool(run.warnings) == bool(run.settings["halved"])
 

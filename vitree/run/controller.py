@@ -167,10 +167,10 @@ def require_for(controller: Controller, what: str, model: System) -> None:
     if controller.joints is None or controller.joints == (own := joints_of(model)):
         return
     one, other = next(pair for pair in zip_longest(controller.joints, own) if pair[0] != pair[1])
+    theirs, ours = "no joint" if one is None else f'the joint "{one}"', "none" if other is None else f'"{other}"'
     raise InputError(
         what, controller,
-        f'is for a model that has the joint "{one}" where "{model.name}" has "{other}"; give one that is made for '
-        f'"{model.name}"'
+        f'is for a model that has {theirs} where "{model.name}" has {ours}; give one that is made for "{model.name}"'
     )
 
 
