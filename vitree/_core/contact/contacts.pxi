@@ -687,7 +687,7 @@ cdef inline int tree_of(ModelStepper self, int c) noexcept nogil:
     # the body that a contact touches, or the first of two
     cdef const vt_contact* e = &self.touch[c]
     if is_single(e):
-        return self.contact.tree_of_v[e.iv]
+        return self.contact.tree_of_body[self.contact.body_of_v[e.iv]]
     return self.contact.tree_of_body[e.body_a if e.body_a >= 0 else e.body_b]
 
 
@@ -773,7 +773,7 @@ cdef int count_ports(ModelStepper self, bint apart) noexcept nogil:
     for k in range(x.count):
         e = &self.touch[x.member[k]]
         if is_single(e):
-            count[x.tree_of_v[e.iv] if apart else x.trees] += 1
+            count[x.tree_of_body[x.body_of_v[e.iv]] if apart else x.trees] += 1
             continue
         for side in range(2):
             body = e.body_b if side else e.body_a
@@ -830,7 +830,7 @@ cdef int place_ports(ModelStepper self) noexcept nogil:
             whole = ports - x.part[parts]
             for k in range(g.member, g.member + (g.count if limits else 0)):
                 e = &self.touch[x.member[k]]
-                if is_single(e) and (not apart or x.tree_of_v[e.iv] == t):
+                if is_single(e) and (not apart or x.tree_of_body[x.body_of_v[e.iv]] == t):
                     add_port_of(x, ports, -1 - x.member[k], t, parts)
                     single_port(self.shared.m, e, x.at1, x.pose1, &x.tree[t], row_of(x, x.rows, ports))
                     x.port_of_member[k] = ports
@@ -1042,9 +1042,9 @@ cdef double map_contacts(ModelStepper self) noexcept nogil:
     return most
 
 
-cdef double solve_contacts(ModelStepper self, double goal, double rounded, double enough) noexcept nogil:
+cdef double solve_contacts(ModelStepper self, double goal, double rounded, double enough, bint eased) noexcept nogil:
     # impulses with |F| <= goal, or `rounded` where rows are redundant, or `enough` where this is not easily found, group by
-    # group; returns the largest |F|
+    # group; returns the largest |F|. eased: see `cone_solve`
     cdef Touching* x = &self.contact
     cdef ContactProblem* y = &x.cones
     cdef ContactProblem part
@@ -1055,11 +1055,11 @@ cdef double solve_contacts(ModelStepper self, double goal, double rounded, doubl
             continue
         cut_cones(self, k, &part)
         asked = max(goal, rounded) if redundant(&part) else goal
-        left = cone_solve(&part, asked, enough)
+        left = cone_solve(&part, asked, enough, eased)
         # half of the friction against the last slip pushes forward where the motion turns, and then there may be no
         # impulses that satisfy the laws
         if left > enough and turn_to_own_slip(self, &part, x.group[k].member):
-            left = cone_solve(&part, asked, enough)
+            left = cone_solve(&part, asked, enough, eased)
         most = vt_max_nan(most, left)
         o = x.group[k].row
         if part.lam != y.lam + o:

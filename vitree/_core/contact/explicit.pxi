@@ -242,7 +242,7 @@ cdef int explicit_iterate_touches(ModelStepper self) noexcept nogil:
         if k == 0:
             first = e
         limit = max(0.2 * goal, IMPULSE_SHARE * e)
-        left = solve_contacts(self, limit, limit, limit)
+        left = solve_contacts(self, limit, limit, limit, False)
         if not may_go_on(self, left, limit):
             break
         gather_push(self)

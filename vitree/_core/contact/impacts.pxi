@@ -30,6 +30,11 @@ cdef inline double end_impulse_share(double behind, bint first) noexcept nogil:
     return (behind + END_IMPULSE_SLACK) / (1.0 - behind if first and behind < 1.0 else 1.0)
 
 
+cdef inline double expected_share(double behind, double share) noexcept nogil:
+    # the part that they are expected to contribute
+    return share * behind / (behind + END_IMPULSE_SLACK)
+
+
 cdef inline bint stops(const vt_contact* e) noexcept nogil:
     # whether it is stopped where it closes before it rebounds
     return e.restitution < BOUNCY and e.stiffness == INFINITY
@@ -76,7 +81,7 @@ cdef int post_contact_velocity(ModelStepper self, const double* q, double* v, do
     cdef Touching* x = &self.contact
     cdef ContactProblem* y = &x.cones
     cdef ContactProblem* z = &x.hit
-    cdef double gave
+    cdef double gave, gives, expected = expected_share(self.post_contact.behind, share)
     cdef int k, status
     place_start(self, q)
     place_left_facets(self)
@@ -94,11 +99,13 @@ cdef int post_contact_velocity(ModelStepper self, const double* q, double* v, do
                 fabs(x.guess[3 * x.member[k] + 1]))
             if self.touch[x.member[k]].mesh >= 0:
                 # of a coupling's loss it has the size that it had
-                y.mu[k] = fabs(x.guess[3 * x.member[k]]) * share * self.post_contact.behind / (
-                    self.post_contact.behind + END_IMPULSE_SLACK)
+                y.mu[k] = fabs(x.guess[3 * x.member[k]]) * expected
     gave = pushes(y, y.lam)
+    for k in range(y.n):
+        y.lam[k] *= expected
     solve_at_rest(self)
-    if not pushes(y, y.lam) < share * gave:
+    gives = pushes(y, y.lam)
+    if gives != 0.0 and not gives < share * gave:
         status = room_at_node(self)
         if status != OK:
             return status
@@ -167,7 +174,7 @@ cdef int gather_at_rest(ModelStepper self, const double* q) noexcept nogil:
 cdef void solve_at_rest(ModelStepper self) noexcept nogil:
     # the impulses of that problem, for b in `cones`
     cdef double size = largest(self.contact.cones.b, self.contact.cones.n)
-    solve_contacts(self, AT_NODE * size, AT_NODE * size, ENOUGH_AT_NODE * size)
+    solve_contacts(self, AT_NODE * size, AT_NODE * size, ENOUGH_AT_NODE * size, False)
 
 
 cdef void push_by(ModelStepper self, double* v) noexcept nogil:
@@ -653,8 +660,9 @@ cdef void answer_by_velocities(ModelStepper self, const double* q) noexcept nogi
 
 
 cdef void answer_on_paths(ModelStepper self, const int* path, int on_path) noexcept nogil:
-    # by the factors of M: the six wrenches on a body at once, on the paths between ports and the world
+    # by the factors of M: the six wrenches on a body, or forces of joints, at once, on the paths between ports and the world
     cdef Touching* x = &self.contact
+    cdef SideJoints joints
     cdef double* P = x.P_room
     cdef double* answer
     cdef const TouchTree* t
@@ -665,8 +673,14 @@ cdef void answer_on_paths(ModelStepper self, const int* path, int on_path) noexc
         count = bodies_before(path, on_path, t.body_end) - first
         if x.owner[k] >= 0:
             aba_answer_wrenches(self.shared.m, self.lane.bodies.aba, x.owner[k], path + first, count, x.side)
-            see_bodies(x, P, k, 1.0)
+            see_bodies(x, P, k, 6, 1.0)
             k += 6
+            continue
+        if joints_from(self, k, &joints):
+            aba_answer_joints(self.shared.m, self.lane.bodies.aba, &joints, path + first, count, x.side)
+            see_bodies(x, P, k, joints.count, 1.0)
+            see_joints(self, P, k, joints.count)
+            k += joints.count
             continue
         answer = row_of(x, x.response, k)
         memset(answer + t.v, 0, (t.v_end - t.v) * sizeof(double))
@@ -680,8 +694,43 @@ cdef void answer_on_paths(ModelStepper self, const int* path, int on_path) noexc
         k += 1
 
 
-cdef void see_bodies(Touching* x, double* P, int port, double size) noexcept nogil:
-    # six columns of P: size times the displacements of bodies in `side`, at the bodies in contact
+cdef int joints_from(ModelStepper self, int port, SideJoints* to) noexcept nogil:
+    # ports from this one on that are of joints of one coordinate each, of one tree: these, six at most, and their number
+    cdef Touching* x = &self.contact
+    cdef const vt_contact* e
+    cdef int k = port, body
+    to.count = 0
+    while (to.count < 6 and k < x.ports and x.owner[k] < 0 and x.tree_of_port[k] == x.tree_of_port[port]
+           and not self.shared.m.nlocked):
+        e = &self.touch[-1 - x.owner[k]]
+        body = x.body_of_v[e.iv]
+        if not on_coordinate(e) or joint_multi(&self.shared.m.body[body]) or is_pushed(to, body):
+            break
+        to.body[to.count], to.sign[to.count] = body, e.sign
+        to.count += 1
+        k += 1
+    return to.count
+
+
+cdef void see_joints(ModelStepper self, double* P, int port, int count) noexcept nogil:
+    # columns of P: the rates of joints in `side`; and rows, as the columns at the bodies in contact
+    cdef Touching* x = &self.contact
+    cdef const vt_contact* e
+    cdef int part = x.part_of_port[port], j, c
+    for j in range(x.part[part], x.part[part] + x.part_size[part]):
+        if x.owner[j] < 0:
+            e = &self.touch[-1 - x.owner[j]]
+            if not on_coordinate(e) or joint_multi(&self.shared.m.body[x.body_of_v[e.iv]]):
+                continue    # its own columns have this row
+            for c in range(count):
+                block_row(x, P, j)[port + c] = e.sign * x.side[x.body_of_v[e.iv]].u[c]
+            continue
+        for c in range(count):
+            block_row(x, P, port + c)[j] = block_row(x, P, j)[port + c]
+
+
+cdef void see_bodies(Touching* x, double* P, int port, int count, double size) noexcept nogil:
+    # columns of P, six or fewer: size times the displacements of bodies in `side`, at the bodies in contact
     cdef const double* moved
     cdef double* to
     cdef int part = x.part_of_port[port], j = x.part[part], end = j + x.part_size[part], k, c
@@ -691,7 +740,7 @@ cdef void see_bodies(Touching* x, double* P, int port, double size) noexcept nog
             continue
         moved, to = x.side[x.owner[j]].x, block_row(x, P, j) + port
         for k in range(6):
-            for c in range(6):
+            for c in range(count):
                 to[c] = size * moved[k * SIDES + c]
             to += x.part_size[part]
         j += 6
@@ -711,13 +760,8 @@ cdef int bodies_before(const int* path, int count, int body) noexcept nogil:
 
 cdef int body_of_port(ModelStepper s, int port) noexcept nogil:
     # the body in contact, or one that a number moves
-    cdef const vt_model* m = s.shared.m
-    cdef int i = s.contact.owner[port], iv
-    if i < 0:
-        iv, i = s.touch[-1 - i].iv, m.nbody - 1
-        while m.body[i].iv > iv:
-            i -= 1
-    return i
+    cdef int i = s.contact.owner[port]
+    return i if i >= 0 else s.contact.body_of_v[s.touch[-1 - i].iv]
 
 
 cdef int paths_of_ports(ModelStepper s, int* path) noexcept nogil:

@@ -73,7 +73,7 @@ cdef struct Touching:
     TouchTree* tree         # (trees + 1,) the last is all of them
     int trees
     int* tree_of_body       # (nbody,)
-    int* tree_of_v          # (nv,)
+    int* body_of_v          # (nv,) that a coordinate moves
     int* on_rope            # (nbody,) whether a rope passes a point of it
     bint tied               # a rope couples trees
     # of a step
@@ -416,19 +416,26 @@ cdef int touching_spans(Touching* x, Memory memory, int bodies, ContactList list
 
 
 cdef int touching_trees(Touching* x, Memory memory, const vt_model* m) except -1:
+    # trees whose bodies do not follow one another count as one
     cdef int i, k
+    cdef int root = 0
+    cdef bint apart = True
+    for i in range(m.nbody):
+        if m.body[i].parent < 0:
+            root = i
+        apart = apart and (m.body[i].parent < 0 or m.body[i].parent >= root)
     x.tree = <TouchTree*>memory.given((m.nbody + 1) * sizeof(TouchTree))
     x.group = <TouchGroup*>memory.scratch(m.nbody * sizeof(TouchGroup))
     x.group_of_tree = <int*>memory.scratch(m.nbody * sizeof(int))
-    x.tree_of_body, x.tree_of_v = <int*>memory.given(m.nbody * sizeof(int)), <int*>memory.given(m.nv * sizeof(int))
+    x.tree_of_body, x.body_of_v = <int*>memory.given(m.nbody * sizeof(int)), <int*>memory.given(m.nv * sizeof(int))
     for i in range(m.nbody):
-        if m.body[i].parent < 0:
+        if i == 0 or (apart and m.body[i].parent < 0):
             x.tree[x.trees].body, x.tree[x.trees].v = i, m.body[i].iv
             x.trees += 1
         x.tree_of_body[i] = x.trees - 1
         x.tree[x.trees - 1].body_end, x.tree[x.trees - 1].v_end = i + 1, m.body[i].iv + joint_nv(&m.body[i])
         for k in range(joint_nv(&m.body[i])):
-            x.tree_of_v[m.body[i].iv + k] = x.trees - 1
+            x.body_of_v[m.body[i].iv + k] = i
     # after them all of them as one
     x.tree[x.trees].body, x.tree[x.trees].body_end, x.tree[x.trees].v, x.tree[x.trees].v_end = 0, m.nbody, 0, m.nv
     return 0

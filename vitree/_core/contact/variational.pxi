@@ -3,6 +3,7 @@
 
 cdef enum:
     TOUCH_PASSES = 30       # most corrections of a step with contacts
+    EASED_PASSES = 8        # of which so many may ease a problem that is over-held
     TOUCH_LAST = 8          # of one whose momenta balance, if a small residual of its contacts remains
 
 #: Steps whose impulses do not satisfy the laws fail where they multiply the kinetic energy by more
@@ -128,8 +129,7 @@ cdef int variational_answer_ports(ModelStepper self) noexcept nogil:
     cdef Touching* x = &self.contact
     cdef Newton* newton = &self.lane.newton
     cdef int i, k, status = OK, tree = -1, count = self.shared.count
-    cdef int joint[6]
-    cdef double sign[6]
+    cdef SideJoints joints
     cdef bint at_once = answers_at_once(self)
     memcpy(x.r, newton.r, self.nv * sizeof(double))
     memcpy(x.h, self.lane.held.h, count * sizeof(double))
@@ -141,10 +141,10 @@ cdef int variational_answer_ports(ModelStepper self) noexcept nogil:
                 answer_body(self, k, x.tree_of_port[k] != tree)
                 tree = x.tree_of_port[k]
                 k += 6
-            elif at_once and six_joints(self, k, x.group[i].port + x.group[i].ports, joint, sign):
-                answer_joints(self, k, joint, sign, x.tree_of_port[k] != tree)
+            elif at_once and joints_from(self, k, &joints):
+                answer_joints(self, k, &joints, x.tree_of_port[k] != tree)
                 tree = x.tree_of_port[k]
-                k += 6
+                k += joints.count
             else:
                 if status == OK:
                     status = answer_port(self, k)
@@ -204,52 +204,25 @@ cdef void answer_body(ModelStepper self, int port, bint fresh) noexcept nogil:
     cdef const TouchTree* t = &x.tree[x.tree_of_port[port]]
     self.method.answer_wrenches(self, x.owner[port], t.body, t.body_end, fresh, t.v_end - t.v,
                                 row_of(x, port_answers(self), port))
-    see_six(self, port)
+    see_columns(self, port, 6)
 
 
-cdef bint six_joints(ModelStepper self, int port, int end, int* joint, double* sign) noexcept nogil:
-    # whether a port and the five that follow are of joints of one coordinate of a tree: these, and the signs of their forces
+cdef void answer_joints(ModelStepper self, int port, const SideJoints* joints, bint fresh) noexcept nogil:
+    # a column of P for each
     cdef Touching* x = &self.contact
     cdef const TouchTree* t = &x.tree[x.tree_of_port[port]]
-    cdef const vt_contact* e
-    cdef int i, k
-    if port + 6 > end or self.shared.m.nlocked:
-        return False
-    for k in range(6):
-        if x.owner[port + k] >= 0 or x.tree_of_port[port + k] != x.tree_of_port[port]:
-            return False
-        e = &self.touch[-1 - x.owner[port + k]]
-        if not on_coordinate(e):
-            return False
-        joint[k], sign[k] = -1, e.sign
-        for i in range(t.body, t.body_end):
-            if self.shared.m.body[i].iv == e.iv and not joint_multi(&self.shared.m.body[i]):
-                joint[k] = i
-        for i in range(k):
-            if joint[i] == joint[k]:
-                return False
-        if joint[k] < 0:
-            return False
-    return True
+    self.method.answer_joints(self, joints, t.body, t.body_end, fresh, t.v_end - t.v, row_of(x, port_answers(self), port))
+    see_columns(self, port, joints.count)
 
 
-cdef void answer_joints(ModelStepper self, int port, const int* joint, const double* sign, bint fresh) noexcept nogil:
-    # six columns of P
-    cdef Touching* x = &self.contact
-    cdef const TouchTree* t = &x.tree[x.tree_of_port[port]]
-    self.method.answer_joints(self, joint, sign, t.body, t.body_end, fresh, t.v_end - t.v,
-                              row_of(x, port_answers(self), port))
-    see_six(self, port)
-
-
-cdef void see_six(ModelStepper self, int port) noexcept nogil:
+cdef void see_columns(ModelStepper self, int port, int count) noexcept nogil:
     # columns of P: a body's displacement by increments is that of the pass over its tree
     cdef Touching* x = &self.contact
     cdef int j, k, first = x.part[x.part_of_port[port]]
     self.lane.progress.solves += 1
-    see_bodies(x, contact_P(self), port, -1.0 / self.lane.now.h)
+    see_bodies(x, contact_P(self), port, count, -1.0 / self.lane.now.h)
     for j in range(first, first + x.part_size[x.part_of_port[port]]):
-        for k in range(6 if x.owner[j] < 0 else 0):
+        for k in range(count if x.owner[j] < 0 else 0):
             see_pair(self, j, port + k)
 
 
@@ -383,7 +356,7 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
             couple_contacts(self, contact_P(self), x.W2)
         memcpy(x.cones.given, x.cones.lam, x.cones.n * sizeof(double))
         assume_losses(self)
-        status = correct_touches(self)
+        status = correct_touches(self, k < EASED_PASSES)
         if status != OK:
             return status
         x.drifted, x.idle = k == 0 and x.before <= DRIFTED * goal, False
@@ -510,7 +483,7 @@ cdef void settle_groups(ModelStepper self, double goal) noexcept nogil:
             x.group[x.group_of_tree[t]].settled = False
 
 
-cdef int correct_touches(ModelStepper self) noexcept nogil:
+cdef int correct_touches(ModelStepper self, bint eased) noexcept nogil:
     # d0 = -(dr/dy)^-1 r,  b = w + J2 d0/h - W2^T P u,  lam that solves the cones,
     # y += -(dr/dy)^-1 (r - J1^T lam + rows^T u),  u = W1 lam
     cdef Touching* x = &self.contact
@@ -545,7 +518,7 @@ cdef int correct_touches(ModelStepper self) noexcept nogil:
     goal = touch_goal(self)
     e = max(0.5 * goal, TOUCH_ENOUGH * x.before)
     left = min(TOUCH_SHARE * x.before, max(0.1 * goal, TOUCH_QUADRATIC * p.error / p.scale * x.before))
-    left = solve_contacts(self, max(0.02 * goal, left), 0.03 * goal, e)
+    left = solve_contacts(self, max(0.02 * goal, left), 0.03 * goal, e, eased)
     if not may_go_on(self, left, e):
         note_worst(self)
         return NOT_CONVERGED

@@ -230,12 +230,12 @@ cdef void linear_time_answer_wrenches(ModelStepper self, int body, int first, in
     lt_answer_wrenches(step, body, first, end, self.contact.side, width, d)
 
 
-cdef void linear_time_answer_joints(ModelStepper self, const int* joint, const double* sign, int first, int end, bint fresh,
-                                    int width, double* d) noexcept nogil:
+cdef void linear_time_answer_joints(ModelStepper self, const SideJoints* joints, int first, int end, bint fresh, int width,
+                                    double* d) noexcept nogil:
     cdef LinearTimeStep* step = linear_time_at(self, self.linear.trial)
     if fresh:
         lt_turn_gains(step, first, end)
-    lt_answer_joints(step, joint, sign, first, end, self.contact.side, width, d)
+    lt_answer_joints(step, joints, first, end, self.contact.side, width, d)
 
 
 cdef void linear_time_displaced(ModelStepper self, int body, double* out) noexcept nogil:

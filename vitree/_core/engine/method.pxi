@@ -56,8 +56,8 @@ cdef struct Method:
     # responses to the unit wrenches on a body, or NULL; fresh: the first of these bodies since the operator was made
     void (*answer_wrenches)(ModelStepper self, int body, int first, int end, bint fresh, int width,
                             double* d) noexcept nogil
-    # and to the unit forces of six joints of one coordinate
-    void (*answer_joints)(ModelStepper self, const int* joint, const double* sign, int first, int end, bint fresh, int width,
+    # and to the unit forces of joints
+    void (*answer_joints)(ModelStepper self, const SideJoints* joints, int first, int end, bint fresh, int width,
                           double* d) noexcept nogil
     void (*displaced)(ModelStepper self, int body, double* out) noexcept nogil  # by the last solution, if there are these
     MethodAction linearise_at_rest, sweep_out, pass_on, leave

@@ -40,10 +40,7 @@ cdef inline void midpoint_answer_at_rest(ModelStepper self, const vt_real* r, vt
 cdef inline vt_real halfway(const vt_contact* e, const Touch* x) noexcept nogil: return vt_set1(0.0)
 cdef inline double held_least(const ContactProblem* x) noexcept nogil: return 0.0
 cdef inline bint cone_by_trees(ContactProblem* x) noexcept nogil: return False
-cdef inline void store_free(ConeStore* x) noexcept nogil:
-    vt_release(x.dense)
-    vt_release(x.square)
-cdef inline bint cone_condensed(ContactProblem* x, const vt_real* K, vt_real* B) noexcept nogil: return False
+cdef inline void blocks_free(PortBlocks* z) noexcept nogil: pass
 cdef inline vt_real cone_unscaled(ContactProblem* x) noexcept nogil: return vt_set1(0.0)
 cdef inline void wide_law(const ContactProblem* x, int i, const vt_real* lam, const vt_real* w, vt_real* F, vt_real* S, vt_real* L) noexcept nogil: pass
 cdef inline vt_real wide_proximal(const ContactProblem* x, int i, int j) noexcept nogil: return vt_set1(0.0)

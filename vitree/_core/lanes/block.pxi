@@ -169,13 +169,16 @@ cdef class ModelStepper:
         if self.contact != NULL:
             touch_lanes_free(self.contact)
 
-    def contact_steps(self, int contacts, int members):
-        """Make memory for steps with contacts, some on planes; the addresses of the block and of its step, and the layout of what they take."""
+    def contact_steps(self, int contacts, int members, int joints):
+        """Make memory for steps with contacts, some on planes, and some of joints with dry friction.
+
+        Returns the addresses of the block and of its step, and the layout of what they take.
+        """
         if self.method != &TABLES[METHOD_LINEAR_TIME]:
             raise ValueError("steps in contact are those of linear-time")
         if self.contact == NULL:
             self.contact = <TouchLanes*>self.memory.given(sizeof(TouchLanes))
-            touch_lanes_make(self.contact, self.memory, self.shared.m, contacts, members)
+            touch_lanes_make(self.contact, self.memory, self.shared.m, contacts, members, joints)
         return <size_t><void*>self, <size_t><StepTogether>step_together, home_layout()
 
     def start(self, const double[:, ::1] q, const double[:, ::1] x, Py_ssize_t first):

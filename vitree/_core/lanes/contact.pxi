@@ -1,5 +1,6 @@
 # Steps in contact of several instances, a lane each, that go on as the step before: points and spheres on planes are in
-# contact, of the same bodies in all lanes, nothing strikes, and the operator and its response to impulses are at hand. Each
+# contact, of the same bodies in all lanes, nothing strikes, and the operator and its response to impulses are at hand. Joints
+# with dry friction are members in all lanes, with a port each. Each
 # instance has a stepper of its own, whose kept memory is read, and written where steps were taken. A lane for which anything
 # else holds leaves: its stepper takes the step. The algorithm is that of contact/variational.pxi with one tree, to the bit.
 # Rows of contacts that a lane does not have are zeros there, with a diagonal of 1: sums and corrections are those without.
@@ -50,6 +51,8 @@ cdef struct TouchLanes:
     bint* placed            # (contacts,) it is in `here`
     bint* partly            # (count,) a member of some lanes only
     int* port_of_body       # (nbody,)
+    int* port_of_member     # (count,) of joints
+    int whole               # ports of bodies, before those of joints
     int* path               # (nbody,) bodies between those in contact and the world, in order
     int* owner              # (ports,) zeros: the tree of each port
     Pose* pose1             # (nbody,)
@@ -90,11 +93,11 @@ cdef struct TouchLanes:
     ConeStore store
 
 
-cdef int touch_lanes_make(TouchLanes* x, Memory memory, const vt_model* m, int most, int members) except -1:
-    # memory for so many contacts, of which some may be in the solve
-    cdef int rows = 3 * members
+cdef int touch_lanes_make(TouchLanes* x, Memory memory, const vt_model* m, int most, int members, int joints) except -1:
+    # memory for so many contacts, of which some on planes may be in the solve, and joints are
+    cdef int rows = 3 * members + joints
     cdef size_t size
-    x.most_ports = 6 * min(members, m.nbody)
+    x.most_ports = 6 * min(members, m.nbody) + joints
     x.here, x.there = <Touch*>memory.scratch(most * sizeof(Touch)), <Touch*>memory.scratch(most * sizeof(Touch))
     x.target, x.hold, x.gap_before = memory.scratch_reals(most), memory.scratch_reals(most), memory.scratch_reals(most)
     x.lam, x.way = memory.scratch_reals(3 * most), memory.scratch_reals(3 * most)
@@ -104,6 +107,7 @@ cdef int touch_lanes_make(TouchLanes* x, Memory memory, const vt_model* m, int m
                                         <bint*>memory.scratch(most * VT_WIDTH * sizeof(bint)),
                                         <bint*>memory.scratch(most * VT_WIDTH * sizeof(bint)))
     x.member, x.partly = <int*>memory.scratch(most * sizeof(int)), <bint*>memory.scratch(most * sizeof(bint))
+    x.port_of_member = <int*>memory.scratch(most * sizeof(int))
     x.placed = <bint*>memory.scratch(most * sizeof(bint))
     x.inside = <bint*>memory.scratch(most * VT_WIDTH * sizeof(bint))
     x.port_of_body, x.stands = <int*>memory.scratch(m.nbody * sizeof(int)), <bint*>memory.scratch(m.nbody * sizeof(bint))
@@ -126,7 +130,7 @@ cdef int touch_lanes_make(TouchLanes* x, Memory memory, const vt_model* m, int m
     size = max(x.most_ports * max(x.most_ports, m.nv), guess_rows(True) * max(m.nv, x.most_ports), TOLD * most,
                m.nbody * max(sizeof(Node), sizeof(Gains), sizeof(MultiGains)) // sizeof(vt_real), m.nq)
     x.stage = <double*>memory.scratch(size * sizeof(double))
-    if cones_room(&x.cones, &x.store, members, rows, x.most_ports) != OK:
+    if cones_room(&x.cones, &x.store, members + joints, rows, x.most_ports) != OK:
         raise MemoryError
     return 0
 
@@ -231,6 +235,7 @@ cdef void come(ModelStepper self, TouchLanes* x) noexcept nogil:
     for k in range(LENT):
         vt_gather_rows(at + k * MOST_LANES, own[k], size[k])
     vt_gather_rows(u, self.lane.drive.u, self.shared.schedule.nu)
+    forget_held_joints(&x.store)
     self.linear.started[0] = True
 
 
@@ -316,7 +321,12 @@ cdef vt_real apart_at_least(const vt_pair* p, const Pose* pose) noexcept nogil:
 
 cdef inline bint has_gap(const vt_contact* e) noexcept nogil:
     # in lanes
-    return e.kind == ON_PLANE or e.kind == SEGMENTS or e.kind == AT_LIMIT
+    return e.kind == ON_PLANE or e.kind == SEGMENTS or e.kind == AT_LIMIT or e.kind == RUBS
+
+
+cdef inline vt_real single_gap_of(const vt_contact* e, vt_real q) noexcept nogil:
+    # of a limit, or a joint with dry friction
+    return e.sign * (q - (e.bound if e.kind == AT_LIMIT else 0.0))
 
 
 cdef bint place_contact(const TouchLanes* x, int c, const vt_real* q, const Pose* pose, Touch* at) noexcept nogil:
@@ -327,8 +337,8 @@ cdef bint place_contact(const TouchLanes* x, int c, const vt_real* q, const Pose
     if e.kind == ON_PLANE:
         touch_plane(e, pose, at)
         return True
-    if e.kind == AT_LIMIT:
-        at.gap = e.sign * (q[e.iq] - e.bound)
+    if e.kind == AT_LIMIT or e.kind == RUBS:
+        at.gap = single_gap_of(e, q[e.iq])
         return True
     for l in range(VT_WIDTH if e.kind == SEGMENTS else 0):
         near = near or not x.far[c * VT_WIDTH + l]
@@ -400,6 +410,14 @@ cdef bint touch_node(ModelStepper self, TouchLanes* x) noexcept nogil:
         memset(inside, 0, VT_WIDTH * sizeof(bint))
         x.placed[c] = place_contact(x, c, self.lane.state.q, x.pose1, at)
         if not x.placed[c]:
+            continue
+        if e.kind == RUBS:
+            # a joint that stuck keeps its place: see `admit`
+            for l in range(VT_WIDTH):
+                inside[l] = True
+                vt_put(&x.target[c], l, vt_get(x.hold[c] if x.active[c * VT_WIDTH + l] and vt_get(x.way[3 * c], l) == 0.0
+                                               else at.gap, l))
+            add_member(x, c)
             continue
         if e.kind == ON_PLANE:
             across(at)
@@ -501,7 +519,7 @@ cdef inline Vec3 where3(vt_mask some, Vec3 a) noexcept nogil:
 
 cdef bint gather_members(ModelStepper self, TouchLanes* x, const vt_real* guess, int width, bint slides) noexcept nogil:
     # cones, ports and rows at node 1, and guesses of the impulses, rows of which have a width; whether lanes remain. slides:
-    # half of the friction is against the slip of the last step
+    # half of the friction is against the slip of the last step; else it is that of the last step at its node 2
     cdef const HomePlan* plan = x.plan
     cdef const vt_contact* e
     cdef const Touch* at
@@ -514,7 +532,8 @@ cdef bint gather_members(ModelStepper self, TouchLanes* x, const vt_real* guess,
     for i in range(self.shared.m.nbody):
         x.port_of_body[i] = -1
     for k in range(x.count):
-        x.port_of_body[plan.touch[x.member[k]].body_a] = 0
+        if plan.touch[x.member[k]].kind == ON_PLANE:
+            x.port_of_body[plan.touch[x.member[k]].body_a] = 0
     on.body, on.body_end, on.v, on.v_end = 0, self.shared.m.nbody, 0, self.nv
     x.ports = 0
     for i in range(self.shared.m.nbody):
@@ -525,6 +544,17 @@ cdef bint gather_members(ModelStepper self, TouchLanes* x, const vt_real* guess,
         x.port_of_body[i] = x.ports
         body_ports(self.shared.m, x.pose1, i, &on, x.rows + x.ports * self.nv)
         x.ports += 6
+    x.whole = x.ports
+    for k in range(x.count):
+        e = &plan.touch[x.member[k]]
+        if e.kind != RUBS:
+            continue
+        if x.ports == x.most_ports:
+            return False
+        x.port_of_member[k] = x.ports
+        memset(x.rows + x.ports * self.nv, 0, self.nv * sizeof(vt_real))
+        x.rows[x.ports * self.nv + e.iv] = vt_set1(e.sign)
+        x.ports += 1
     compare_members(x, self.shared.m.nbody)
     if not any_of(x.on):
         return False
@@ -540,6 +570,10 @@ cdef bint gather_members(ModelStepper self, TouchLanes* x, const vt_real* guess,
         mu = vt_set1(e.friction)
         for i in range(LEADS):
             y.lead[LEADS * k + i] = zero
+        if e.kind == RUBS:
+            gather_joint(self, x, k, load3(guess + width * c), slides)
+            n += 1
+            continue
         lam = where3(has_member(x, k), load3(guess + width * c))
         y.lam[n] = dot(lam, at.n)
         if e.dim >= 3:
@@ -561,16 +595,36 @@ cdef bint gather_members(ModelStepper self, TouchLanes* x, const vt_real* guess,
     return True
 
 
+cdef void gather_joint(ModelStepper self, TouchLanes* x, int k, Vec3 lam, bint slides) noexcept nogil:
+    # the law of a joint with dry friction: see `contact_gather` and `post_contact_velocity`
+    cdef ContactProblem* y = &x.cones
+    cdef const vt_contact* e = &x.plan.touch[x.member[k]]
+    cdef const vt_real* way = x.way + 3 * x.member[k]
+    cdef double h = fabs(self.lane.now.h), share = x.plan.node_share
+    cdef vt_real zero = vt_set1(0.0)
+    y.law[k] = RUB
+    y.lam[y.row[k]] = lam.x
+    if not slides:
+        y.mu[k] = (1.0 - share) * e.friction * vt_abs(x.told[TOLD * x.member[k] + 5])
+        return
+    y.mu[k] = vt_set1(share * e.friction * h)
+    y.lead[LEADS * k] = way[2] - (1.0 - share) * e.friction * way[1] * way[0]
+    y.mu[k] = vt_select(vt_lt(zero, vt_abs(way[0])), y.mu[k], y.mu[k] + (1.0 - share) * e.friction * way[1])
+
+
 cdef bint ports_at_hand(const TouchLanes* x) noexcept nogil:
     # whether P is that of the members
-    cdef int p = 0
+    cdef int p = 0, k
     if x.ports != x.plan.ports:
         return False
-    while p < x.ports:
+    while p < x.whole:
         # one of a limit's has no body
         if x.plan.owner[p] < 0 or x.port_of_body[x.plan.owner[p]] != p:
             return False
         p += 6
+    for k in range(x.count):
+        if x.plan.touch[x.member[k]].kind == RUBS and x.plan.owner[x.port_of_member[k]] != -1 - x.member[k]:
+            return False
     return True
 
 
@@ -587,6 +641,9 @@ cdef void write_lane_rows(TouchLanes* x, const Touch* list, const Pose* pose, To
     for k in range(x.count):
         c = x.member[k]
         e, at, before, to = &x.plan.touch[c], &list[c], &x.here[c], W + x.cones.row[k]
+        if e.kind == RUBS:
+            to.a, to.b, to.size, to.on_a[0] = x.port_of_member[k], -1, 1, vt_set1(1.0)
+            continue
         to.a, to.b, to.size = x.port_of_body[e.body_a], -1, 6
         put_wrench(to.on_a, at.arm_a, at.n, zero3())
         if e.dim > 1 and patched(x, e):
@@ -642,7 +699,12 @@ cdef void measure_members(ModelStepper self, TouchLanes* x) noexcept nogil:
     cdef double inverse = 1.0 / self.lane.now.h
     cdef int k, c, o
     for k in range(x.count):
-        touch_plane(&x.plan.touch[x.member[k]], x.pose2, &x.there[x.member[k]])
+        c = x.member[k]
+        e = &x.plan.touch[c]
+        if e.kind == RUBS:
+            x.there[c].gap = single_gap_of(e, self.lane.state.q[e.iq] + self.lane.newton.y[e.iv])
+        else:
+            touch_plane(e, x.pose2, &x.there[c])
     for k in range(x.count):
         c = x.member[k]
         e = &x.plan.touch[c]
@@ -672,7 +734,7 @@ cdef void couple_members(TouchLanes* x, const TouchRow* W2) noexcept nogil:
     cdef ContactProblem* y = &x.cones
     cdef PortTrees on
     cdef int k, j
-    on.count, on.first, on.size, on.of_port, on.at, on.base, on.whole = 1, &x.first, &x.ports, x.owner, &x.block, 0, x.ports
+    on.count, on.first, on.size, on.of_port, on.at, on.base, on.whole = 1, &x.first, &x.ports, x.owner, &x.block, 0, x.whole
     cones_product(y, x.W1, W2, x.P if W2 == x.W2 else x.fresh, &on, 0, x.ports)
     cones_diagonal(y)
     for k in range(x.count):
@@ -689,12 +751,21 @@ cdef void sum_members(TouchLanes* x, const vt_real* lam, vt_real* u) noexcept no
         add_touch_row(&x.W1[k], lam[k], u)
 
 
-cdef void kick(ModelStepper self, TouchLanes* x) noexcept nogil:
-    # impulse = rows^T u
+cdef void push_of_ports(ModelStepper self, const TouchLanes* x, const vt_real* u, vt_real* out) noexcept nogil:
+    # out (nv,) += rows^T u
+    cdef const vt_contact* e
     cdef int k
+    for k in range(x.whole):
+        vt_add_row(self.nv, u[k], x.rows + k * self.nv, out)
+    for k in range(x.count if x.whole < x.ports else 0):
+        e = &x.plan.touch[x.member[k]]
+        if e.kind == RUBS:
+            out[e.iv] += u[x.port_of_member[k]] * e.sign
+
+
+cdef void kick(ModelStepper self, TouchLanes* x) noexcept nogil:
     memset(x.impulse, 0, self.nv * sizeof(vt_real))
-    for k in range(x.ports):
-        vt_add_row(self.nv, x.u[k], x.rows + k * self.nv, x.impulse)
+    push_of_ports(self, x, x.u, x.impulse)
 
 
 cdef vt_real members_residual(TouchLanes* x) noexcept nogil:
@@ -756,9 +827,10 @@ cdef vt_real stay_in_lanes(ModelStepper self, TouchLanes* x, vt_real e) noexcept
     cdef vt_mask some
     cdef int k, l
     sum_members(x, x.cones.lam, x.T)
-    memset(newton.d, 0, self.nv * sizeof(vt_real))
     for k in range(x.ports):
-        vt_add_row(self.nv, x.u[k] - x.T[k], x.rows + k * self.nv, newton.d)
+        x.change[k] = x.u[k] - x.T[k]
+    memset(newton.d, 0, self.nv * sizeof(vt_real))
+    push_of_ports(self, x, x.change, newton.d)
     one = weighted(gain, self.nv, newton.r, largest(newton.r, self.nv))
     other = weighted(gain, self.nv, newton.d, largest(newton.d, self.nv))
     for l in range(VT_WIDTH):
@@ -917,11 +989,10 @@ cdef void find_closed(ModelStepper self, TouchLanes* x, const Pose* pose, bint* 
 cdef void factor_in_lanes(ModelStepper self, TouchLanes* x, const bint* factors) noexcept nogil:
     # another operator of some lanes, and P = -(rows at node 2) (-dr/dy)^-1 (rows at node 1)^T/h
     cdef LinearTimeStep* step
-    cdef vt_real* P = x.fresh
+    cdef SideJoints joints
     cdef vt_real* answers = x.fresh + x.ports * x.ports
-    cdef const vt_real* moved
     cdef double scaled = -1.0 / self.lane.now.h
-    cdef int body, other, port, to, k, c, l
+    cdef int body, port, k = 0, l
     # lanes that leave have those of the start of the step
     return_operators(self, x, factors)
     memcpy(self.lane.newton.factors, factors, VT_WIDTH * sizeof(bint))
@@ -933,19 +1004,57 @@ cdef void factor_in_lanes(ModelStepper self, TouchLanes* x, const bint* factors)
         if port < 0:
             continue
         lt_answer_wrenches(step, body, 0, self.shared.m.nbody, x.side, self.nv, answers + port * self.nv)
-        for other in range(self.shared.m.nbody):
-            to = x.port_of_body[other]
-            moved = x.side[other].x
-            for k in range(6 if to >= 0 else 0):
-                for c in range(6):
-                    P[(to + k) * x.ports + port + c] = scaled * moved[k * SIDES + c]
-    take_in(factors, x.ports * x.ports, P, x.P)
+        see_touched_bodies(self, x, port, 6, scaled)
+        see_touched_joints(self, x, port, 6, scaled, answers)
+    port = x.whole
+    while next_joints(x, &k, &joints):
+        lt_answer_joints(step, &joints, 0, self.shared.m.nbody, x.side, self.nv, answers + port * self.nv)
+        see_touched_bodies(self, x, port, joints.count, scaled)
+        see_touched_joints(self, x, port, joints.count, scaled, answers)
+        port += joints.count
+    take_in(factors, x.ports * x.ports, x.fresh, x.P)
     take_in(factors, x.ports * self.nv, answers, x.answers)
+    forget_held_joints(&x.store)
     for l in range(VT_WIDTH):
         if factors[l]:
             x.old[l] = False
             x.factored[l] += 1
-            x.solves[l] += x.ports // 6
+            x.solves[l] += x.whole // 6 + (x.ports - x.whole + 5) // 6
+
+
+cdef void see_touched_bodies(ModelStepper self, TouchLanes* x, int port, int count, double size) noexcept nogil:
+    # columns of P, in `fresh`: see `see_bodies`
+    cdef const vt_real* moved
+    cdef int i, k, c, to
+    for i in range(self.shared.m.nbody):
+        to, moved = x.port_of_body[i], x.side[i].x
+        for k in range(6 if to >= 0 else 0):
+            for c in range(count):
+                x.fresh[(to + k) * x.ports + port + c] = size * moved[k * SIDES + c]
+
+
+cdef void see_touched_joints(ModelStepper self, TouchLanes* x, int port, int count, double size,
+                             const vt_real* answers) noexcept nogil:
+    # and of these the rows of joints
+    cdef const vt_contact* e
+    cdef int k, c
+    for k in range(x.count if x.whole < x.ports else 0):
+        e = &x.plan.touch[x.member[k]]
+        for c in range(count if e.kind == RUBS else 0):
+            x.fresh[x.port_of_member[k] * x.ports + port + c] = size * (e.sign * answers[(port + c) * self.nv + e.iv])
+
+
+cdef bint next_joints(const TouchLanes* x, int* k, SideJoints* to) noexcept nogil:
+    # six joints with dry friction, or those left, of the members from k on, which is then the next one
+    cdef const vt_contact* e
+    to.count = 0
+    while k[0] < x.count and to.count < 6:
+        e = &x.plan.touch[x.member[k[0]]]
+        if e.kind == RUBS:
+            to.body[to.count], to.sign[to.count] = x.plan.body_of_v[e.iv], e.sign
+            to.count += 1
+        k[0] += 1
+    return to.count > 0
 
 
 cdef void correct_in_lanes(ModelStepper self, TouchLanes* x, int pass_) noexcept nogil:
@@ -957,6 +1066,7 @@ cdef void correct_in_lanes(ModelStepper self, TouchLanes* x, int pass_) noexcept
     cdef double inverse = 1.0 / self.lane.now.h, goal, most, left
     cdef vt_real before, goals = vt_set1(INFINITY), enough = vt_set1(INFINITY), speed, found, e, size, turn
     cdef vt_mask some
+    cdef const vt_contact* at
     cdef bint moves[MOST_LANES]
     cdef bint ends[MOST_LANES]
     cdef double reached[MOST_LANES]
@@ -968,6 +1078,10 @@ cdef void correct_in_lanes(ModelStepper self, TouchLanes* x, int pass_) noexcept
         if k >= 0:
             store3(x.T + k, self.linear.work[i].w)
             store3(x.T + k + 3, self.linear.work[i].v)
+    for i in range(x.count):
+        at = &x.plan.touch[x.member[i]]
+        if at.kind == RUBS:
+            x.T[x.port_of_member[i]] = at.sign * newton.d[at.iv]
     for k in range(x.ports):
         x.change[k] = inverse * x.T[k] - vt_inner(x.ports, x.P + k * x.ports, x.u)
     for k in range(y.n):
@@ -983,7 +1097,7 @@ cdef void correct_in_lanes(ModelStepper self, TouchLanes* x, int pass_) noexcept
         vt_put(&goals, l, max(0.02 * goal, left))
         vt_put(&enough, l, max(0.5 * goal, TOUCH_ENOUGH * most))
         reached[l] = goal
-    size = cone_descend(y, goals, CONE_PASSES, False)
+    size = cone_descend(y, goals, first_corrections(y), False)
     for l in range(VT_WIDTH):
         if x.open[l] and not vt_get(size, l) <= vt_get(enough, l):
             x.on[l] = x.open[l] = False
@@ -997,8 +1111,7 @@ cdef void correct_in_lanes(ModelStepper self, TouchLanes* x, int pass_) noexcept
     if any_of(moves):
         some = where(moves)
         memcpy(newton.spare, newton.r, self.nv * sizeof(vt_real))
-        for k in range(x.ports):
-            vt_add_row(self.nv, x.change[k], x.rows + k * self.nv, newton.spare)
+        push_of_ports(self, x, x.change, newton.spare)
         for k in range(self.nv):
             newton.r[k] = vt_select(some, newton.spare[k], newton.r[k])
         e = weighted(self.shared.choices.gain, self.nv, newton.r, largest(newton.r, self.nv))
@@ -1087,7 +1200,8 @@ cdef void keep_in_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
         told, far = x.told + TOLD * c, where(&x.far[c * VT_WIDTH])
         acts = vt_abs(told[0]) + vt_abs(told[1]) + vt_abs(told[2])
         for l in range(VT_WIDTH):
-            x.pushed_before[c * VT_WIDTH + l] = vt_get(acts, l) != 0.0
+            x.pushed_before[c * VT_WIDTH + l] = vt_get(acts, l) != 0.0 or (
+                plan.touch[c].kind == RUBS and x.active[c * VT_WIDTH + l])
             was[c * VT_WIDTH + l] = x.active[c * VT_WIDTH + l]
             x.active[c * VT_WIDTH + l] = False
         for k in range(6):
@@ -1103,6 +1217,9 @@ cdef void keep_in_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
     for k in range(x.count):
         c, o = x.member[k], y.row[k]
         told, at = x.told + TOLD * c, &x.here[c]
+        if y.law[k] == RUB:
+            keep_joint(self, x, k)
+            continue
         some = vt_lt(zero, y.lam[o]) & vt_lt(y.w[o], y.diagonal[o] * y.lam[o])
         acts = vt_select(some, one, zero)
         for l in range(VT_WIDTH):
@@ -1131,7 +1248,24 @@ cdef void keep_in_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
     for l in range(VT_WIDTH):
         x.jumped[l] = False
         for c in range(plan.contacts):
-            x.jumped[l] = x.jumped[l] or (x.active[c * VT_WIDTH + l] and not was[c * VT_WIDTH + l])
+            x.jumped[l] = x.jumped[l] or (x.active[c * VT_WIDTH + l] and not was[c * VT_WIDTH + l]
+                                          and plan.touch[c].kind != RUBS)
+
+
+cdef void keep_joint(ModelStepper self, TouchLanes* x, int k) noexcept nogil:
+    # of a joint with dry friction: see `keep_standing`
+    cdef int l, c = x.member[k], o = x.cones.row[k]
+    cdef double h = self.lane.now.h
+    cdef vt_real zero = vt_set1(0.0)
+    for l in range(VT_WIDTH):
+        x.active[c * VT_WIDTH + l] = True
+    x.hold[c] = x.target[c]
+    x.lam[3 * c] = x.cones.lam[o]
+    x.told[TOLD * c] = zero + x.lam[3 * c]
+    x.told[TOLD * c + 3], x.told[TOLD * c + 5] = x.w[o], vt_set1(h)
+    x.way[3 * c + 1] = vt_set1(fabs(h))
+    x.way[3 * c] = vt_select(vt_lt(vt_set1(SLIDING), vt_abs(x.w[o])), vt_select(
+        vt_lt(zero, x.w[o]), vt_set1(1.0), vt_set1(-1.0)), zero)
 
 
 cdef inline Vec3 world_of(TouchLanes* x, int k, const vt_real* lam) noexcept nogil:
@@ -1242,6 +1376,7 @@ cdef void tell_velocities(ModelStepper self, TouchLanes* x) noexcept nogil:
     # those of lanes that are on, with the impulses of contacts that acted in the last step: see `post_contact_velocity`.
     # Lanes for which corrections do not find the impulses, or contacts close anew, leave
     cdef double* to[MOST_LANES]
+    cdef const vt_contact* e
     cdef bint* inside
     cdef bint some
     cdef vt_real acts
@@ -1251,14 +1386,16 @@ cdef void tell_velocities(ModelStepper self, TouchLanes* x) noexcept nogil:
     x.count = 0
     for c in range(x.plan.contacts):
         acts = vt_abs(x.told[TOLD * c]) + vt_abs(x.told[TOLD * c + 1]) + vt_abs(x.told[TOLD * c + 2])
-        inside, some = &x.inside[c * VT_WIDTH], False
+        inside, some, e = &x.inside[c * VT_WIDTH], False, &x.plan.touch[c]
         for l in range(VT_WIDTH):
-            inside[l] = vt_get(acts, l) != 0.0
+            inside[l] = vt_get(acts, l) != 0.0 or (e.kind == RUBS and x.active[c * VT_WIDTH + l])
             some = some or (x.on[l] and inside[l])
-        if some:
-            touch_plane(&x.plan.touch[c], x.pose1, &x.here[c])
+        if not some:
+            continue
+        if e.kind != RUBS:
+            touch_plane(e, x.pose1, &x.here[c])
             across(&x.here[c])
-            add_member(x, c)
+        add_member(x, c)
     if x.count:
         if gather_members(self, x, x.told, TOLD, False):
             push_at_node(self, x)
@@ -1269,50 +1406,76 @@ cdef void tell_velocities(ModelStepper self, TouchLanes* x) noexcept nogil:
     give(x, x.v, self.nv, to, x.on)
 
 
-cdef void push_at_node(ModelStepper self, TouchLanes* x) noexcept nogil:
-    # v += M^-1 J^T lam, with b = J v, P = rows M^-1 rows^T by the inertias at the node
-    cdef ContactProblem* y = &x.cones
-    cdef vt_real zero = vt_set1(0.0), gave = zero, gives = zero, size, e
-    cdef vt_real* moved
-    cdef int i, j, k, c, count = 0
-    # bodies between those in contact and the world
+cdef int path_of_members(ModelStepper self, TouchLanes* x) noexcept nogil:
+    # the bodies between those of members and the world, in order; returns their number
+    cdef const vt_contact* e
+    cdef int i, k, count = 0
     memset(x.stands, 0, self.shared.m.nbody * sizeof(bint))
+    for k in range(x.count):
+        e = &x.plan.touch[x.member[k]]
+        x.stands[x.plan.body_of_v[e.iv] if e.kind == RUBS else e.body_a] = True
     for i in range(self.shared.m.nbody - 1, -1, -1):
-        x.stands[i] = x.stands[i] or x.port_of_body[i] >= 0
         if x.stands[i] and self.shared.m.body[i].parent >= 0:
             x.stands[self.shared.m.body[i].parent] = True
     for i in range(self.shared.m.nbody):
         if x.stands[i]:
             x.path[count] = i
             count += 1
+    return count
+
+
+cdef void answer_at_node(ModelStepper self, TouchLanes* x) noexcept nogil:
+    # P = rows M^-1 rows^T, in `fresh`, by the inertias at the node: see `answer_on_paths`
+    cdef AbaBody* aba = self.lane.bodies.aba
+    cdef SideJoints joints
+    cdef const vt_contact* e
+    cdef int i, k = 0, j, c, port = x.whole, count = path_of_members(self, x)
     for i in range(self.shared.m.nbody):
-        if x.port_of_body[i] < 0:
-            continue
-        aba_answer_wrenches(self.shared.m, self.lane.bodies.aba, i, x.path, count, x.side)
-        for j in range(self.shared.m.nbody):
-            moved = x.side[j].x
-            for k in range(6 if x.port_of_body[j] >= 0 else 0):
-                for c in range(6):
-                    x.fresh[(x.port_of_body[j] + k) * x.ports + x.port_of_body[i] + c] = moved[k * SIDES + c]
+        if x.port_of_body[i] >= 0:
+            aba_answer_wrenches(self.shared.m, aba, i, x.path, count, x.side)
+            see_touched_bodies(self, x, x.port_of_body[i], 6, 1.0)
+    while next_joints(x, &k, &joints):
+        aba_answer_joints(self.shared.m, aba, &joints, x.path, count, x.side)
+        see_touched_bodies(self, x, port, joints.count, 1.0)
+        for j in range(x.count):
+            e = &x.plan.touch[x.member[j]]
+            for c in range(port, port + (joints.count if e.kind == RUBS else 0)):
+                x.fresh[x.port_of_member[j] * x.ports + c] = e.sign * x.side[x.plan.body_of_v[e.iv]].u[c - port]
+        for j in range(x.whole):
+            for c in range(port, port + joints.count):
+                x.fresh[c * x.ports + j] = x.fresh[j * x.ports + c]
+        port += joints.count
+    forget_held_joints(&x.store)
+
+
+cdef void push_at_node(ModelStepper self, TouchLanes* x) noexcept nogil:
+    # v += M^-1 J^T lam, with b = J v, by the inertias at the node
+    cdef ContactProblem* y = &x.cones
+    cdef vt_real zero = vt_set1(0.0), gave = zero, gives = zero, size, e
+    cdef int k, c
+    answer_at_node(self, x)
     couple_members(x, x.W1)
     for k in range(x.ports):
         x.T[k] = vt_inner(self.nv, x.rows + k * self.nv, x.v)
     for k in range(y.n):
         y.b[k] = zero
-        for c in range(6):
+        for c in range(x.W1[k].size):
             y.b[k] = y.b[k] + x.W1[k].on_a[c] * x.T[x.W1[k].a + c]
     for k in range(y.count):
-        gave = gave + y.lam[y.row[k]]
+        if y.law[k] == CONE:
+            gave = gave + y.lam[y.row[k]]
+    for k in range(y.n):
+        y.lam[k] *= x.plan.expected
     size = largest(y.b, y.n)
     memcpy(y.given, y.lam, y.n * sizeof(vt_real))
-    e = cone_descend(y, AT_NODE * size, CONE_PASSES, False)
+    e = cone_descend(y, AT_NODE * size, first_corrections(y), False)
     for k in range(y.count):
-        gives = gives + y.lam[y.row[k]]
+        if y.law[k] == CONE:
+            gives = gives + y.lam[y.row[k]]
     stay_where(x, vt_le(e, ENOUGH_AT_NODE * size))
-    stay_where(x, vt_lt(gives, x.plan.share * gave))
+    stay_where(x, vt_lt(gives, x.plan.share * gave) | (vt_le(gives, zero) & vt_le(zero, gives)))
     sum_members(x, y.lam, x.T)
     memset(x.impulse, 0, self.nv * sizeof(vt_real))
-    for k in range(x.ports):
-        vt_add_row(self.nv, x.T[k], x.rows + k * self.nv, x.impulse)
+    push_of_ports(self, x, x.T, x.impulse)
     aba_response(self.shared.m, x.impulse, 0, self.shared.m.nbody, x.residual, self.lane.bodies.aba)
     vt_add_row(self.nv, vt_set1(1.0), x.residual, x.v)

@@ -16,24 +16,25 @@ ctypedef void (*Release)(void* stepper) noexcept nogil
 ctypedef void (*Tell)(void* stepper, bint told, bint by_momentum, double* q, double* v) noexcept nogil
 
 
-cdef int plane_contacts(ModelStepper stepper) noexcept nogil:
+cdef int count_of_kind(ModelStepper stepper, int kind) noexcept nogil:
+    # contacts of a kind, but for those of convex shapes
     cdef int c, n = 0
     for c in range(stepper.contact.plain):
-        n += stepper.touch[c].kind == ON_PLANE
+        n += stepper.touch[c].kind == kind
     return n
 
 
 def contact_lane_plan(ModelStepper stepper):
     """The address of the plan of blocks that take steps in contact of such steppers together; 0 if none can.
 
-    They support points and spheres on planes, of one tree, that neither bounce nor yield, and limits of joints.
+    They support points and spheres on planes, of one tree, that neither bounce nor yield, and limits and dry friction of joints.
     """
     cdef Shared* s = &stepper.shared
     cdef LanePlan* plan
     cdef const vt_contact* e
     cdef const TouchSpan* on
-    cdef int c, k
-    cdef bint plane
+    cdef int c, k, points, joints
+    cdef bint inside
     if (stepper.kind != METHOD_LINEAR_TIME or not 0 < stepper.contact.plain <= STEADY_CONTACTS or s.nload or s.count or s.m.nlocked
             or stepper.user is not None or stepper.gates or s.schedule.calls_user or s.schedule.adaptive or stepper.led_count
             or s.choices.stages != 1 or stepper.elastic or stepper.events or stepper.rolls or stepper.contacts.yields
@@ -49,11 +50,16 @@ def contact_lane_plan(ModelStepper stepper):
         on = &stepper.contact.span[k]
         for c in range(on.first, on.end if on.pair < 0 else on.first):
             e = &stepper.touch[c]
-            plane = e.kind == ON_PLANE and e.body_b < 0 and e.body_a >= 0 and e.stiffness == INFINITY and e.dim <= 3
+            inside = e.kind == ON_PLANE and e.body_b < 0 and e.body_a >= 0 and e.stiffness == INFINITY and e.dim <= 3
+            if e.kind == RUBS:
+                if e.mesh >= 0 or joint_multi(&s.m.body[stepper.contact.body_of_v[e.iv]]):
+                    return 0
+                inside = True
             # others have to stay far away, and limits open
-            if not plane and e.kind != AT_LIMIT and (e.kind == ON_PLANE or on.ball < 0 or on.other < 0):
+            if not inside and e.kind != AT_LIMIT and (e.kind == ON_PLANE or on.ball < 0 or on.other < 0):
                 return 0
-    if not 0 < plane_contacts(stepper) <= STEADY_MEMBERS:
+    points, joints = count_of_kind(stepper, ON_PLANE), count_of_kind(stepper, RUBS)
+    if points > STEADY_MEMBERS or joints > STEADY_JOINTS or not points + joints:
         return 0
     plan = <LanePlan*>stepper.memory.given(sizeof(LanePlan))
     plan.layout, plan.kind, plan.shared = lane_layout(), stepper.kind, s[0]
@@ -93,14 +99,15 @@ cdef class ContactLanes:
     cdef readonly long together     # steps of instances that were taken in lanes, those that were tried, and all
     cdef readonly long tried
     cdef readonly long steps
-    cdef int members            # points and spheres on planes
+    cdef int members            # points and spheres on planes, and joints with dry friction
+    cdef int joints
     cdef int width
 
     def __init__(self, ModelStepper stepper, module, size_t address):
         cdef size_t at, call, layout
-        self.members = plane_contacts(stepper)
+        self.members, self.joints = count_of_kind(stepper, ON_PLANE), count_of_kind(stepper, RUBS)
         self.block, self.owner, self.width = module.ModelStepper(address, stepper), stepper, module.VT_LANES
-        at, call, layout = self.block.contact_steps(stepper.contact.plain, self.members)
+        at, call, layout = self.block.contact_steps(stepper.contact.plain, self.members, self.joints)
         if layout != home_layout():
             raise ImportError("the compiled modules of vitree are of different versions: build all of them anew")
         self.at, self.call = <void*>at, <StepTogether>call
@@ -110,7 +117,9 @@ cdef class ContactLanes:
         self.plan.ball, self.plan.balls = stepper.contact.ball, stepper.contact.ball_count
         self.plan.culls, self.plan.pair, self.plan.pairs = stepper.contact.balls, stepper.contact.pair, stepper.contact.pairs
         self.find_balls()
+        self.plan.body_of_v, self.plan.node_share = stepper.contact.body_of_v, stepper.method.node_share(stepper)
         self.plan.h, self.plan.share = stepper.shared.schedule.span, end_impulse_share(stepper.post_contact.behind, False)
+        self.plan.expected = expected_share(stepper.post_contact.behind, self.plan.share)
 
     def __dealloc__(self):
         PyMem_Free(self.ball_of)
@@ -189,11 +198,13 @@ cdef unsigned long long steady_key(ModelStepper self) noexcept nogil:
             and self.memory.seats.free_count == self.memory.seats.count):
         return 0
     for c in range(x.plain):
-        if x.active[c] == ARRIVED or (x.active[c] and self.touch[c].kind != ON_PLANE):
+        e = &self.touch[c]
+        if x.active[c] == ARRIVED or (x.active[c] and e.kind != ON_PLANE and e.kind != RUBS):
             return 0
         if x.active[c]:
-            e = &self.touch[c]
             rows += e.dim
+            if e.kind == RUBS:
+                continue
             all |= (<unsigned long long>1) << (c & 63)
             bodies |= (<unsigned long long>1) << (e.body_a & 63)
             if e.patch >= 0:
@@ -298,7 +309,7 @@ cdef void step_group(ContactLanes lanes, void** at, const int* which, int count)
     cdef int taken[MOST_LANES]
     cdef const Home* first
     cdef Home* h
-    cdef int k, l = 0, most = 6 * min(lanes.members, lanes.owner.shared.m.nbody), steps = <int>MOST_AT_ONCE
+    cdef int k, l = 0, most = 6 * min(lanes.members, lanes.owner.shared.m.nbody) + lanes.joints, steps = <int>MOST_AT_ONCE
     if count < min(FEWEST_TOGETHER, lanes.width):
         return
     for k in range(count):

@@ -3,6 +3,7 @@
 cdef enum:
     STEADY_CONTACTS = 256   # most contacts of a model whose steps in contact are taken in lanes
     STEADY_MEMBERS = 48     # and of them points and spheres on planes
+    STEADY_JOINTS = 64      # and joints with dry friction
 
 
 cdef struct Home:               # of an instance
@@ -34,7 +35,7 @@ cdef struct Home:               # of an instance
     int* pushed_before
     double* v                   # (nv,) for the velocity of the state that is reported at the end, or NULL
     bint answered               # it is there
-    int ports                   # of P, and the bodies that they and those of past impulses belong to
+    int ports                   # of P, and the bodies or joints that they and those of past impulses belong to
     const int* owner
     int* owner_past
     int status                  # OK, or that it has left: its next step is for its own stepper
@@ -60,13 +61,16 @@ cdef struct HomePlan:           # what is common to the instances of a group
     const TouchBall* ball
     int balls
     const int* ball_of          # (contacts,) or -1
+    const int* body_of_v        # (nv,)
     bint culls                  # contacts may be far away
     const vt_pair* pair         # (pairs,) convex shapes, which have to be far apart
     int pairs
     double h
     double share                # see `post_contact_velocity`
+    double expected
+    double node_share           # of the impulse of a step, at its first node
     int ports                   # of P at hand
-    const int* owner            # (ports,) their bodies
+    const int* owner            # (ports,) bodies, or -1 - contact of joints with dry friction
     int most_ports              # of past impulses
 
 

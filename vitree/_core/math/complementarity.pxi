@@ -4,6 +4,8 @@
 # Rows of turning, bilateral rows, and problems of several trees. One lane.
 
 cdef enum:
+    EASED_TRIES = 6         # compliances that are tried, each with so many
+    EASED_CORRECTIONS = 15  # corrections
     CONE_SWEEPS = 20        # sweeps where corrections fail
     PROXIMAL_PASSES = 40    # most regularised problems
     PROXIMAL_CORRECTIONS = 30   # most corrections of a regularised problem
@@ -20,6 +22,12 @@ cdef enum:
     ALONE_PASSES = 20       # most passes for a contact that slides alone
     BALL_PASSES = 50        # and of a projection
 
+#: The least and the largest first compliance of what is over-held relative to the diagonal of G, the factor to the next, and
+#: the fraction of |F| to which such a problem is solved
+cdef double EASED_LEAST = 1e-8
+cdef double EASED_MOST = 1e-3
+cdef double EASED_MORE = 10.0
+cdef double EASED_SHARE = 1e-2
 #: The first, the least and the largest regularisation relative to the diagonal of G, the least relative diagonal, the
 #: fraction of |F| to which a regularised problem is solved, and the shift of its corrections
 cdef double PROXIMAL_FIRST = 0.1
@@ -48,14 +56,6 @@ cdef double CONE_SHIFT = 1e-13
 cdef double LEAST_TURN = 1e-10
 #: Least radius of the ball of friction relative to a point outside of it that is projected
 cdef double LEAST_BALL = 1e-30
-
-
-cdef void store_free(ConeStore* x) noexcept nogil:
-    vt_release(x.dense)
-    vt_release(x.square)
-    blocks_free(&x.blocks)
-    condensed_free(&x.condensed[0])
-    condensed_free(&x.condensed[1])
 
 
 cdef double pushes(const ContactProblem* x, const double* lam) noexcept nogil:
@@ -349,17 +349,50 @@ cdef bint cone_by_trees(ContactProblem* x) noexcept nogil:
 # ---- the solution --------------------------------------------------------------------------------------
 
 
-cdef double cone_solve(ContactProblem* x, double goal, double enough) noexcept nogil:
+cdef double cone_ease(ContactProblem* x, double goal) noexcept nogil:
+    # lam of the problem with a compliance about the guess,
+    #     G + a diag G,    b - a diag(G) lam of the guess,
+    # of which lam moves by about |b| if a is |F| of the guess relative to |b|; with a larger one if corrections do not find
+    # it. Returns the largest |F| without the compliance
+    cdef double* shift = x.own + 2 * x.n
+    cdef double e = cone_map(x, x.given, x.w, x.F, False), asked = max(goal, EASED_SHARE * e)
+    cdef double a = min(max(e / largest(x.b, x.n), EASED_LEAST), EASED_MOST)
+    cdef int i, k
+    shift_begin(x)
+    for k in range(EASED_TRIES):
+        x.shift = shift
+        for i in range(x.n):
+            shift[i] = a * x.own[i]
+            x.diagonal[i] = x.own[i] + shift[i]
+            x.b[i] = x.own[x.n + i] - shift[i] * x.given[i]
+        memcpy(x.lam, x.given, x.n * sizeof(double))
+        e = cone_descend(x, asked, EASED_CORRECTIONS, False)
+        shift_end(x)
+        if e <= asked:
+            break
+        a *= EASED_MORE
+    return cone_map(x, x.lam, x.w, x.F, False)
+
+
+cdef double cone_solve(ContactProblem* x, double goal, double enough, bint eased=False) noexcept nogil:
     # lam with |F| <= goal from the guess, by corrections of F; where these end above `enough`, with |F| <= enough by
-    # sweeps and regularised problems. Returns the largest |F|, and where it is larger the lam of the least
+    # sweeps and regularised problems. Returns the largest |F|, and where it is larger the lam of the least. eased: the
+    # problem is that of a trial, and where it is over-held a compliance will do, which counts as `enough`
     cdef double e
     if problem_log.room:
         log_problem(x, goal)
     x.planned = False
     memcpy(x.given, x.lam, x.n * sizeof(double))
-    e = cone_descend(x, goal, CONE_PASSES, False)
+    e = cone_descend(x, goal, first_corrections(x), False)
     if e <= enough or not isfinite(e):
         return e
+    if over_held(x):
+        e = cone_ease(x, goal)
+        if eased or e <= enough:
+            return min(e, enough)
+        e = cone_descend(x, goal, CONE_PASSES, False)
+        if e <= enough or not isfinite(e):
+            return e
     memcpy(x.kept, x.lam, x.n * sizeof(double))
     if x.budget > -LAST_RESORT:
         e = cone_alternate(x, e, goal, enough)

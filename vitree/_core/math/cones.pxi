@@ -14,6 +14,7 @@ cdef enum:
     CONE_PATIENCE = 5       # so many corrections must halve the least |F|^2
     CONE_LENGTHS = 6        # most lengths of a correction
     CONE_SPARE = 4          # corrections of a problem where those of the step are used up
+    HELD_CORRECTIONS = 3    # and of one that is over-held, before it is eased
 
 #: Least relative descent of |F|^2
 cdef double CONE_DESCENT = 1e-4
@@ -27,21 +28,12 @@ cdef double REDUNDANT_LEAST = 1e-4
 cdef double REDUNDANT_MOST = 1e-2
 
 
-cdef struct Condensed:      # of one lane: see condensed.pxi
-    const double* of        # P; a hint
+cdef struct HeldJoints:     # see condensed.pxi
+    const vt_real* of       # P; a hint
     int whole               # ports of bodies
     int singles             # of joints; 0: there is nothing
-    int stand               # of these, joints that stand
-    double* data            # P, and the arrays that follow
+    vt_real* data           # (m, m) H, (m, m) the P that it is of, (singles,) K_J, and as many for those of a problem
     size_t room
-    double* K               # (singles,)
-    double* A               # (stand, stand) its factors
-    double* C               # (stand, whole)
-    double* R               # (whole, whole)
-    double* y               # (stand,)
-    int* joint              # (stand,) their ports
-    size_t joint_room
-    int* order              # (stand,) pivots
 
 
 cdef struct ConeStore:      # memory that the problems of a step share, of the size that they have had so far
@@ -50,8 +42,8 @@ cdef struct ConeStore:      # memory that the problems of a step share, of the s
     vt_real* square         # (2, ports, ports)
     size_t square_room
     PortBlocks blocks
-    Condensed condensed[2]
-    int last_condensed
+    HeldJoints held[2]
+    int last_held
 
 
 cdef struct ContactProblem:
@@ -148,6 +140,13 @@ cdef int cones_room(ContactProblem* x, ConeStore* store, int count, int n, int p
 
 cdef void cones_free(ContactProblem* x) noexcept nogil:
     vt_release(x.memory)
+
+
+cdef void store_free(ConeStore* x) noexcept nogil:
+    vt_release(x.dense)
+    vt_release(x.square)
+    held_joints_free(x)
+    blocks_free(&x.blocks)
 
 
 cdef int cones_dense(ContactProblem* x) noexcept nogil:
@@ -504,19 +503,23 @@ cdef inline void six_columns(const vt_real* a, const vt_real* B, int width, vt_r
 cdef void cone_through_ports(ContactProblem* x, bint* found) noexcept nogil:
     # d = (D + S W2^T P W1)^-1 F, block by block:
     #     K = W1 D^-1 S W2^T,   (1 + P K) y = P W1 D^-1 F,   d = D^-1 (F - S W2^T y)
-    cdef int i, j, k, o, dim, m = x.ports
+    # of ports of one tree; those of joints come after those of bodies, and are eliminated first where they are many
+    cdef int i, j, k, o, dim, m = x.ports, n = m, whole = x.on.whole
     cdef vt_real T[WIDE * WIDE]
     cdef vt_real e[WIDE]
     cdef vt_real* A
     cdef vt_real* K
-    cdef const vt_real* P
+    cdef const vt_real* P = port_answer(x, x.first) + x.first
     cdef const TouchRow* W
     cdef bint apart = True
     if not grow(<void**>&x.store.square, &x.store.square_room, 2 * <size_t>m * m, sizeof(vt_real)):
         none_of(found)
         return
     K, A = x.store.square, x.store.square + m * m
-    memset(K, 0, m * m * sizeof(vt_real))
+    for i in range(whole):
+        memset(K + i * m, 0, whole * sizeof(vt_real))
+    for i in range(whole, m):
+        K[i * (m + 1)] = vt_set1(0.0)
     memset(x.port, 0, m * sizeof(vt_real))
     for i in range(x.count):
         o, dim = x.row[i], x.dim[i]
@@ -534,30 +537,39 @@ cdef void cone_through_ports(ContactProblem* x, bint* found) noexcept nogil:
             for k in range(dim):
                 if not all_zero(T[WIDE * j + k]):
                     add_outer(&x.W1[o + j], T[WIDE * j + k], &x.W2[o + k], K, x.first, m)
-    answer_of(x, x.port, x.answer)
-    if cone_condensed(x, K, A):
-        cone_from_ports(x)
-        return
-    # A = 1 + P K. K has blocks of bodies, or of a limit, where no bodies are in contact with each other
-    for i in range(m):
-        P = port_answer(x, x.first) + x.first + i * m
-        k = 0
+    if m - whole < MANY_SINGLES:
+        answer_of(x, x.port, x.answer)
+    else:
+        P, n = hold_joints(x.store, P, K, whole, m), whole
+        if P == NULL:
+            none_of(found)
+            return
+        for i in range(m):
+            x.answer[i] = vt_inner(m, P + i * m, x.port)
+    # A = 1 + P K. K has blocks of bodies where none are in contact with each other
+    for i in range(n):
         if apart:
-            while k < x.on.whole:
-                six_columns(P + k, K + k * (m + 1), m, A + i * m + k)
+            k = 0
+            while k < whole:
+                six_columns(P + i * m + k, K + k * (m + 1), m, A + i * n + k)
                 k += 6
-            while k < m:
-                A[i * m + k] = P[k] * K[k * (m + 1)]
-                k += 1
         else:
-            memset(A + i * m, 0, m * sizeof(vt_real))
-            for k in range(m):
-                vt_add_row(m, P[k], K + k * m, A + i * m)
-        A[i * m + i] += vt_set1(1.0)
-    lu_of_lanes(A, m, x.port_order, found)
+            memset(A + i * n, 0, whole * sizeof(vt_real))
+            for k in range(whole):
+                vt_add_row(whole, P[i * m + k], K + k * m, A + i * n)
+        for k in range(whole, n):
+            A[i * n + k] = P[i * m + k] * K[k * (m + 1)]
+        A[i * (n + 1)] += vt_set1(1.0)
+    lu_of_lanes(A, n, x.port_order, found)
     if not any_of(found):
         return
-    lu_solve(A, m, x.port_order, x.answer)
+    lu_solve(A, n, x.port_order, x.answer)
+    if n < m:
+        # y_J = (P f)_J - P_JB K_B y_B
+        for i in range(whole):
+            x.port[i] = vt_inner(whole, K + i * m, x.answer)
+        for i in range(whole, m):
+            x.answer[i] -= vt_inner(whole, P + i * m, x.port)
     cone_from_ports(x)
 
 
@@ -689,6 +701,18 @@ cdef vt_real cone_descend(ContactProblem* x, vt_real goal, int passes, bint stri
         take_in(back, 1, &most, &e)
         cone_map(x, x.lam, x.w, x.F, False)
     return e
+
+
+cdef inline bint over_held(const ContactProblem* x) noexcept nogil:
+    # whether joints with dry friction and contacts of one tree have more rows than ports. Where feet and joints stick, b is a
+    # little outside of the range of G then, as rows turn within the step: impulses that bring about such velocities make
+    # others slide, and the next trial has another such b
+    return x.W1 != NULL and x.on.count == 1 and 0 < x.on.whole < x.ports < x.n and not x.least_held > 0.0
+
+
+cdef inline int first_corrections(const ContactProblem* x) noexcept nogil:
+    # before anything else is tried
+    return HELD_CORRECTIONS if over_held(x) else CONE_PASSES
 
 
 cdef inline bint redundant(const ContactProblem* x) noexcept nogil:

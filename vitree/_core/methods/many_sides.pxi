@@ -1,5 +1,6 @@
 # Solutions of one operator for several right-hand sides at once: those of the six unit wrenches on a body, which are
-# zero but on the way from the body to its root: a column each in one lane, one after the other in several.
+# zero but on the way from the body to its root, or of the unit forces of up to six joints: a column each in one lane, one
+# after the other in several.
 
 cdef enum:
     SIDES = 8               # six columns, padded to whole vectors
@@ -8,6 +9,30 @@ cdef struct SideBody:       # of a body
     vt_real x[48]           # (6, SIDES) the wrench of its subtree, on the way to the root; then its displacement
     vt_real u[48]           # (6, SIDES) of its joint: D^-1 (-h r - S^T (n, f))
     bint loaded             # the wrenches act outboard of its joint
+
+
+cdef struct SideJoints:     # of one coordinate each
+    int count               # six at most
+    int body[6]
+    double sign[6]          # of their forces
+
+
+cdef inline void push_joints(const SideJoints* joints, double size, SideBody* side) noexcept nogil:
+    # forces of this size on joints, a column each
+    cdef int i, k
+    for k in range(joints.count):
+        i = joints.body[k]
+        memset(&side[i], 0, sizeof(SideBody))
+        side[i].loaded = True
+        side[i].u[k] = vt_set1(size * joints.sign[k])
+
+
+cdef inline bint is_pushed(const SideJoints* joints, int body) noexcept nogil:
+    cdef int k
+    for k in range(joints.count):
+        if joints.body[k] == body:
+            return True
+    return False
 
 
 cdef inline int side_groups() noexcept nogil:
@@ -113,30 +138,21 @@ cdef void lt_answer_wrenches(const LinearTimeStep* step, int body, int first, in
         lt_sides_inwards(step, i, side, False)
         i = step.m.body[i].parent
     for i in range(first, end):
-        lt_sides_outwards(step, i, side, width, d)
+        lt_sides_outwards(step, i, side, width, 6, d)
 
 
-cdef void lt_answer_joints(const LinearTimeStep* step, const int* joint, const double* sign, int first, int end,
-                           SideBody* side, int width, vt_real* d) noexcept nogil:
-    # the same, for the unit forces of six joints of one coordinate, with their signs
-    cdef int i, k
-    cdef bint pushed
+cdef void lt_answer_joints(const LinearTimeStep* step, const SideJoints* joints, int first, int end, SideBody* side, int width,
+                           vt_real* d) noexcept nogil:
+    # the same, a row for the unit force of each of some joints
+    cdef int i
     for i in range(first, end):
         side[i].loaded = False
-    for k in range(6):
-        i = joint[k]
-        memset(&side[i], 0, sizeof(SideBody))
-        side[i].loaded = True
-        side[i].u[k] = vt_set1(step.h * sign[k])
+    push_joints(joints, step.h, side)
     for i in range(end - 1, first - 1, -1):
-        if not side[i].loaded:
-            continue
-        pushed = False
-        for k in range(6):
-            pushed = pushed or joint[k] == i
-        lt_sides_inwards(step, i, side, pushed)
+        if side[i].loaded:
+            lt_sides_inwards(step, i, side, is_pushed(joints, i))
     for i in range(first, end):
-        lt_sides_outwards(step, i, side, width, d)
+        lt_sides_outwards(step, i, side, width, joints.count, d)
 
 
 cdef inline void lt_sides_inwards(const LinearTimeStep* step, int i, SideBody* side, bint pushed) noexcept nogil:
@@ -200,7 +216,7 @@ cdef inline void lt_sides_inwards_multi(const LinearTimeStep* step, int i, SideB
         give_sides(sum_sides(g, sides_of(R, R, gather_sides(a))), side[i].x + c * VT_COLUMNS)
 
 
-cdef inline void lt_sides_outwards(const LinearTimeStep* step, int i, SideBody* side, int width,
+cdef inline void lt_sides_outwards(const LinearTimeStep* step, int i, SideBody* side, int width, int columns,
                                    vt_real* d) noexcept nogil:
     # d = u - W x, with x the displacement of the parent, and x + S2 d is the body's
     cdef const vt_body* b = &step.m.body[i]
@@ -211,7 +227,7 @@ cdef inline void lt_sides_outwards(const LinearTimeStep* step, int i, SideBody* 
     cdef vt_real own[SIDES]
     cdef int c, k
     if joint_multi(b):
-        lt_sides_outwards_multi(step, i, side, width, d)
+        lt_sides_outwards_multi(step, i, side, width, columns, d)
         return
     if b.kind == PRISMATIC:
         w, v = zero3(), s.z2
@@ -228,7 +244,7 @@ cdef inline void lt_sides_outwards(const LinearTimeStep* step, int i, SideBody* 
             u = u - pair_sides(s.Wn, s.Wf, g)
         vt_give(u, own + c * VT_COLUMNS)
         give_sides(extend_sides(w, v, u, g), side[i].x + c * VT_COLUMNS)
-    for k in range(6):
+    for k in range(columns):
         d[k * width + b.iv] = own[k]
 
 
@@ -241,8 +257,8 @@ cdef inline Columns carry_sides(const vt_real* x, Vec3 t) noexcept nogil:
     return g
 
 
-cdef inline void lt_sides_outwards_multi(const LinearTimeStep* step, int i, SideBody* side, int width,
-                                   vt_real* d) noexcept nogil:
+cdef inline void lt_sides_outwards_multi(const LinearTimeStep* step, int i, SideBody* side, int width, int columns,
+                                         vt_real* d) noexcept nogil:
     # of several coordinates, in the axes of the body at node 2
     cdef const vt_body* b = &step.m.body[i]
     cdef const MultiGains* m = &step.multi[b.multi]
@@ -277,6 +293,6 @@ cdef inline void lt_sides_outwards_multi(const LinearTimeStep* step, int i, Side
         spread_sides(sides_of(turn, shift, gather_sides(a)), a)
         for k in range(b.nv):
             vt_give(a[joint_order(b, k)], own + k * SIDES + c * VT_COLUMNS)
-    for k in range(6):
+    for k in range(columns):
         for j in range(b.nv):
             d[k * width + b.iv + j] = own[j * SIDES + k]

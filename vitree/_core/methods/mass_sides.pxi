@@ -1,4 +1,4 @@
-# Responses of the mass matrix to the six unit wrenches on a body, a column each.
+# Responses of the mass matrix to the six unit wrenches on a body, or to unit forces of joints, a column each.
 
 cdef struct ThreeSides:
     vt_columns x
@@ -49,18 +49,39 @@ cdef void aba_answer_wrenches(const vt_model* m, const AbaBody* aba, int body, c
     memset(side[body].x, 0, sizeof(side[body].x))
     for k in range(6):
         side[body].x[k * (SIDES + 1)] = vt_set1(-1.0)
+    side[body].loaded = True
     i = body
     while i >= 0:
-        side[i].loaded = True
-        aba_sides_inwards(&m.body[i], &aba[i], &side[i], &side[m.body[i].parent] if m.body[i].parent >= 0 else NULL)
+        aba_sides_inwards(&m.body[i], &aba[i], &side[i], side_of_parent(m, i, side), False)
         i = m.body[i].parent
     for k in range(count):
+        aba_sides_outwards(&m.body[path[k]], &aba[path[k]], &side[path[k]], side_of_parent(m, path[k], side))
+
+
+cdef void aba_answer_joints(const vt_model* m, const AbaBody* aba, const SideJoints* joints, const int* path, int count,
+                            SideBody* side) noexcept nogil:
+    # the same for the unit force of each of some joints
+    cdef int i, k
+    for k in range(count):
+        side[path[k]].loaded = False
+    push_joints(joints, -1.0, side)
+    for k in range(count - 1, -1, -1):
         i = path[k]
-        aba_sides_outwards(&m.body[i], &aba[i], &side[i], &side[m.body[i].parent] if m.body[i].parent >= 0 else NULL)
+        if side[i].loaded:
+            aba_sides_inwards(&m.body[i], &aba[i], &side[i], side_of_parent(m, i, side), is_pushed(joints, i))
+    for k in range(count):
+        aba_sides_outwards(&m.body[path[k]], &aba[path[k]], &side[path[k]], side_of_parent(m, path[k], side))
 
 
-cdef inline void aba_sides_inwards(const vt_body* b, const AbaBody* s, SideBody* side, SideBody* up) noexcept nogil:
-    # u = -D^-1 S^T b, and the parent gets b + U u; of several coordinates u keeps b
+cdef inline SideBody* side_of_parent(const vt_model* m, int body, SideBody* side) noexcept nogil:
+    cdef int up = m.body[body].parent
+    if up < 0:
+        return NULL
+    return &side[up]
+
+
+cdef inline void aba_sides_inwards(const vt_body* b, const AbaBody* s, SideBody* side, SideBody* up, bint pushed) noexcept nogil:
+    # u = -D^-1 (S^T b - f), and the parent gets b + U u; of several coordinates u keeps b. pushed: -f of the joint is in u
     cdef Columns g
     cdef vt_columns u
     cdef Mat3 J
@@ -74,7 +95,10 @@ cdef inline void aba_sides_inwards(const vt_body* b, const AbaBody* s, SideBody*
         g = take_sides(side.x + c * VT_COLUMNS)
         if not joint_multi(b):
             joint_column(b, s.R, 0, &w, &v)
-            u = -s.Dinv * pair_sides(w, v, g)
+            u = pair_sides(w, v, g)
+            if pushed:
+                u = u + vt_take(side.u + c * VT_COLUMNS)
+            u = -s.Dinv * u
             vt_give(u, side.u + c * VT_COLUMNS)
             g = extend_sides(s.Un, s.Uf, u, g)
         elif joint_floats(b):
@@ -89,11 +113,16 @@ cdef inline void aba_sides_inwards(const vt_body* b, const AbaBody* s, SideBody*
         g.nx = g.nx + (t.y * g.fz - t.z * g.fy)
         g.ny = g.ny + (t.z * g.fx - t.x * g.fz)
         g.nz = g.nz + (t.x * g.fy - t.y * g.fx)
+        if up.loaded:
+            g = sum_sides(take_sides(up.x + c * VT_COLUMNS), g)
         give_sides(g, up.x + c * VT_COLUMNS)
+    if up != NULL:
+        up.loaded = True
 
 
 cdef inline void aba_sides_outwards(const vt_body* b, const AbaBody* s, SideBody* side, const SideBody* up) noexcept nogil:
-    # u - D^-1 U^T x, with x the rates of the parent, and x + S u are the body's; see `joint_accelerate`
+    # u - D^-1 U^T x, with x the rates of the parent, and x + S u are the body's; see `joint_accelerate`. Of one coordinate u is
+    # the rate of the joint
     cdef Columns g, given
     cdef ThreeSides n, f
     cdef vt_columns u
@@ -112,6 +141,7 @@ cdef inline void aba_sides_outwards(const vt_body* b, const AbaBody* s, SideBody
         if not joint_multi(b):
             u = vt_take(side.u + c * VT_COLUMNS) if side.loaded else vt_nothing()
             u = u - s.Dinv * pair_sides(s.Un, s.Uf, g)
+            vt_give(u, side.u + c * VT_COLUMNS)
             give_sides(extend_sides(w, v, u, g), side.x + c * VT_COLUMNS)
             continue
         given = take_sides(side.u + c * VT_COLUMNS) if side.loaded else no_columns()
