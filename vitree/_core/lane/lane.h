@@ -439,6 +439,18 @@ VT_INLINE vt_real vt_form_six(const vt_real *a, const vt_real *A, ptrdiff_t stri
 }
 #endif
 
+/* y += s[0] x[0] + s[1] x[1] + s[2] x[2] + s[3] x[3], one after the other, of rows that follow one another */
+VT_INLINE void vt_add_four_rows(ptrdiff_t n, const vt_real *s, const vt_real *restrict x, vt_real *restrict y)
+{
+    const vt_real a = s[0], b = s[1], c = s[2], d = s[3], *x1 = x + n, *x2 = x1 + n, *x3 = x2 + n;
+    for (ptrdiff_t k = 0; k < n; k++) {
+        vt_real t = y[k] + a * x[k];
+        t += b * x1[k];
+        t += c * x2[k];
+        y[k] = t + d * x3[k];
+    }
+}
+
 /* Rows of three-vectors: the numbers along x, those along y `stride` further, those along z as far again. */
 #if VT_WIDTH == 1 && defined(VT_ROWS)
 #define VT_FOURS(n) for (; k < (n) - 3; k += 4)

@@ -17,6 +17,7 @@ cdef extern from "lane.h" nogil:
     void* vt_alloc(size_t size) noexcept
     void vt_release(void* at) noexcept
     void vt_add_row(Py_ssize_t n, vt_real s, const vt_real* x, vt_real* y) noexcept
+    void vt_add_four_rows(Py_ssize_t n, const vt_real* s, const vt_real* x, vt_real* y) noexcept
     void vt_add_four(Py_ssize_t n, const double* s, Py_ssize_t far, const double* x, Py_ssize_t row, double* y) noexcept
     void vt_add_product(Py_ssize_t rows, Py_ssize_t inner, Py_ssize_t n, const double* s, Py_ssize_t next, Py_ssize_t far,
                         const double* x, double* y, Py_ssize_t row, int upper) noexcept  # of one lane

@@ -11,6 +11,7 @@
 
 cdef enum:
     MANY_SINGLES = 6        # fewer are not worth it
+    AT_A_TIME = 4           # joints by which rows of P are reduced in one pass
 
 
 cdef void held_joints_free(ConeStore* store) noexcept nogil:
@@ -37,18 +38,62 @@ cdef HeldJoints* held_joints_of(ConeStore* store, const vt_real* P) noexcept nog
     return &store.held[store.last_held]
 
 
+cdef void reduce_rows(vt_real* H, int m, const int* joint, int count, const vt_real* k, vt_real* rows) noexcept nogil:
+    # H of some joints more, in their order; rows (AT_A_TIME, m): memory for r^T
+    cdef int i, a, b
+    cdef bint own
+    cdef vt_real* row
+    cdef vt_real one = vt_set1(1.0)
+    cdef vt_real s[AT_A_TIME]
+    cdef vt_real e[AT_A_TIME]
+    cdef vt_real f[AT_A_TIME]
+    for a in range(count):
+        row = H + joint[a] * m
+        s[a] = one / (one + k[joint[a]] * row[joint[a]])
+        memcpy(rows + a * m, row, m * sizeof(vt_real))
+        for b in range(count):
+            if b != a:
+                e[0] = s[a] * H[joint[b] * m + joint[a]]
+                vt_add_row(m, -k[joint[a]] * e[0], rows + a * m, H + joint[b] * m)
+                H[joint[b] * m + joint[a]] = e[0]
+        for i in range(m):
+            row[i] *= s[a]
+    for a in range(count, AT_A_TIME):
+        f[a] = vt_set1(0.0)
+        memset(rows + a * m, 0, m * sizeof(vt_real))
+    for i in range(m if count else 0):
+        row, own = H + i * m, False
+        for a in range(count):
+            own = own or joint[a] == i
+            e[a] = row[joint[a]]
+        if own:
+            continue
+        # the entries of the joints' columns one after the other, as in a pass for each
+        for a in range(count):
+            e[a] = s[a] * e[a]
+            f[a] = -k[joint[a]] * e[a]
+            for b in range(count):
+                if b != a:
+                    e[b] = e[b] + f[a] * rows[a * m + joint[b]]
+        vt_add_four_rows(m, f, rows, row)
+        for a in range(count):
+            row[joint[a]] = e[a]
+
+
 cdef const vt_real* hold_joints(ConeStore* store, const vt_real* P, const vt_real* K, int whole, int m) noexcept nogil:
     # H (m, m) of P and the diagonal of K (m, m) behind the ports of bodies, or NULL without memory
     cdef HeldJoints* x = held_joints_of(store, P)
-    cdef int i, j, n = m - whole
+    cdef int joint[AT_A_TIME]
+    cdef int i, j, count, n = m - whole
     cdef size_t size = <size_t>m * m
     cdef vt_real* H
     cdef vt_real* k
     cdef vt_real* before
-    cdef vt_real one = vt_set1(1.0), s, share
-    if not grow(<void**>&x.data, &x.room, 2 * size + 2 * n, sizeof(vt_real)):
+    cdef vt_real* rows
+    if not grow(<void**>&x.data, &x.room, 2 * size + AT_A_TIME * m + 2 * n, sizeof(vt_real)):
         return NULL
-    H, before, k = x.data, x.data + size, x.data + 2 * size
+    H, before, rows = x.data, x.data + size, x.data + 2 * size
+    k = rows + AT_A_TIME * m
     for i in range(n):
         k[n + i] = K[(whole + i) * (m + 1)]
     if (x.singles == n and x.whole == whole and memcmp(k, k + n, n * sizeof(vt_real)) == 0
@@ -58,16 +103,14 @@ cdef const vt_real* hold_joints(ConeStore* store, const vt_real* P, const vt_rea
     memcpy(H, P, size * sizeof(vt_real))
     if VT_WIDTH == 1:
         memcpy(before, P, size * sizeof(vt_real))
-    for j in range(whole, m):
-        if all_zero(k[j - whole]):
-            continue
-        s = one / (one + k[j - whole] * H[j * (m + 1)])
-        for i in range(m):
-            if i != j:
-                share = s * H[i * m + j]
-                vt_add_row(m, -k[j - whole] * share, H + j * m, H + i * m)
-                H[i * m + j] = share
-        for i in range(m):
-            H[j * m + i] *= s
+    j = whole
+    while j < m:
+        count = 0
+        while j < m and count < AT_A_TIME:
+            if not all_zero(k[j - whole]):
+                joint[count] = j
+                count += 1
+            j += 1
+        reduce_rows(H, m, joint, count, k - whole, rows)
     x.whole, x.singles = whole, n
     return H
