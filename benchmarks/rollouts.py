@@ -5,10 +5,9 @@
 Both programs step the same robots from the same starts, in one thread, and record only the end where they can. Shares
 are of MuJoCo's Euler step, and of its RK4 step for rk4. The two take turns, and the least of several turns counts.
 Then two threads beside one. "in contact": G1s on four corners of each foot that land and stand, that have stood for a
-second, and that march, under targets that a callable gives once every 20 ms, beside MuJoCo's rollout of the same
-targets with implicitfast. "talos, drives"
-has a servo of kp 100 N m/rad and kd 2 N m s/rad on each joint, and in MuJoCo position actuators with the integrator
-implicitfast. With --large: the memory and the time of many instances.
+second, and that march, also with dry friction of 0.1 N m in all joints ("rubbing"), under targets that a callable gives
+once every 20 ms, beside MuJoCo's rollout of the same targets with implicitfast. "talos, drives" has a servo of kp 100 N m/rad
+and kd 2 N m s/rad on each joint, and in MuJoCo position actuators with the integrator implicitfast. With --large: the memory and the time of many instances.
 """
 
 from __future__ import annotations
@@ -115,7 +114,12 @@ def in_contact(smoke: bool) -> None:
     theirs.opt.cone = mujoco.mjtCone.mjCONE_PYRAMIDAL
     way, data = States(model), [mujoco.MjData(theirs)]
     settled = 0.01 if smoke else 1.0
-    for name, moves, before in (("land and stand", 0.0, 0.0), ("stand", 0.0, settled), ("march", 1.0, 0.0)):
+    frictionless = model
+    for name, moves, before, friction in (("land and stand", 0.0, 0.0, 0.0), ("stand", 0.0, settled, 0.0),
+                                          ("march", 1.0, 0.0, 0.0), ("stand, rubbing", 0.0, settled, 0.1),
+                                          ("march, rubbing", 1.0, 0.0, 0.1)):  # fmt: skip
+        model = frictionless.with_parameters(dry_friction=np.where(np.arange(model.nv) < 6, 0.0, friction))
+        theirs.dof_frictionloss[6:] = friction
         table = np.array([march(moves * k * control, q0, None) for k in range(steps // each + 1)])
         for n in sizes:
             rng = np.random.default_rng(0)
@@ -131,7 +135,7 @@ def in_contact(smoke: bool) -> None:
             policy = vt.Controller(lambda t, q, v, n=n, at=table: np.tile(at[round(t / control)], (n, 1)), control)
             found: list = []
 
-            def ours(q=q, v=v, policy=policy, found=found):
+            def ours(model=model, q=q, v=v, policy=policy, found=found):
                 found.append(vt.rollout(model, q, v, duration=duration, dt=dt, control=vt.Control(targets=policy),
                                         record_every=None, threads=1))  # fmt: skip
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import vitree as vt
 
 
-def walker(shape="spheres", legs=4, drives=True, friction=0.7, belly=None, side=0.12, radius=0.0, limit=None, **ground):
+def walker(shape="spheres", legs=4, drives=True, friction=0.7, belly=None, side=0.12, radius=0.0, limit=None, dry=0.0,
+           **ground):  # fmt: skip
     """A trunk on legs of two joints, each with a sphere, or a foot of four points; the trunk may have a shape.
 
     The feet are ``side`` [m] from the middle; points are small balls if they have a radius [m]. Joints have enforced
-    limits at plus and minus ``limit`` [rad].
+    limits at plus and minus ``limit`` [rad], and dry friction [N m].
     """
     tree = vt.Tree("walker")
-    joint: dict = {"armature": 0.01}
+    joint: dict = {"armature": 0.01, "dry_friction": dry}
     if limit is not None:
         tree.limits, joint["lower"], joint["upper"] = "enforce", -limit, limit
     trunk = tree.world.add(vt.free("base"), vt.body("trunk", 6.0, (0.05, 0.1, 0.12)))

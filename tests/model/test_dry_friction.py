@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from random_models import random_flat
 from robot_texts import TWO_LINKS as TWO
+from walkers import walker
 
 import vitree as vt
 from vitree._core import scalar
@@ -206,6 +207,19 @@ def test_feet_with_joints_that_rub_have_the_impulses_of_the_whole_problem(joints
         assert (w[~stand] * f[~stand] <= 0).all()
         turned[0], turned[1] = turned[0] + stand.sum(), turned[1] + (~stand).sum()
     assert min(turned) > 0
+
+
+@pytest.mark.parametrize("legs, friction", [(4, 0.3), (4, 1.0), (3, 2.0)])
+def test_legs_on_the_ground_come_to_rest_on_joints_that_rub(legs, friction):
+    """Feet and joints that stick have more rows than there are motions; few corrections solve them, and nothing creeps."""
+    model = walker("points", legs, dry=friction)
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        q = model.integrate(model.neutral(), 0.03 * np.where(np.arange(model.nv) < 6, 0.0, rng.normal(size=model.nv)))
+        v = 0.05 * rng.normal(size=model.nv)
+        run = vt.simulate(model, vt.place_on_ground(model, q), v, duration=2.0, dt=2e-3)
+        assert np.abs(run.v[-1]).max() < 1e-12 and np.abs(run.q[-300:] - run.q[-1]).max() < 1e-13
+        assert run.iterations.mean() < 1.5 and run.iterations.max() < 30 and run.settings["halved"] <= 2
 
 
 @pytest.mark.parametrize("method", METHODS)

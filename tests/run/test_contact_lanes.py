@@ -32,6 +32,9 @@ class Pair:
 
     def __init__(self, model, count, dt=5e-3, spread=0.03):
         self.alone, self.held = (instances(model, count, dt, spread) for _ in range(2))
+        self.prepare(count)
+
+    def prepare(self, count):
         self.which = np.arange(count)
         self.lanes = core.contact_lanes(self.held[0]._plain, wide())
         self.rows = [[np.array([getattr(one, name) for one in ones]) for name in "qv"]
@@ -114,6 +117,45 @@ def test_friction_limits_and_normals_do_not_matter():
         rng = np.random.default_rng(3)
         for _ in range(25):
             pair.step(3, inputs=0.2 * rng.normal(size=(wide().VT_LANES + 1, 8)))
+
+
+@pytest.mark.parametrize("shape, legs, dry", [("spheres", 4, 0.3), ("points", 2, 0.3), ("points", 4, 0.02),
+                                              ("points", 3, 3.0)])  # fmt: skip
+def test_joints_with_dry_friction_stay_in_lanes(shape, legs, dry):
+    """Some of them stand, others slide, in each lane other ones, on feet that stand, slide and lift."""
+    model, count = walker(shape, legs, dry=dry, limit=0.6), 3 * wide().VT_LANES
+    pair = Pair(model, count, dt=2e-3, spread=0.02)
+    rng = np.random.default_rng(9)
+    stood = slid = 0
+    for k in range(50):
+        if k == 15:
+            before = pair.lanes.together, pair.lanes.steps
+        reach = 0.0 if k < 25 else 0.1
+        noise = 0.01 * rng.normal(size=(count, model.nv - 6))
+        assert not pair.step(4, inputs=reach * np.sin(0.3 * k + np.arange(model.nv - 6)) + noise).any()
+        v = np.abs(pair.rows[0][1][:, 6:])
+        stood, slid = stood + (v < 1e-10).sum(), slid + (v > 1e-4).sum()
+    assert pair.lanes.together - before[0] > 0.15 * (pair.lanes.steps - before[1])
+    assert stood and slid
+
+
+@pytest.mark.parametrize("links", [3, 9])
+def test_arms_with_dry_friction_are_in_lanes(links):
+    """Without contacts; few joints, and so many that those that stand are eliminated."""
+    tree = vt.Tree("arm")
+    at = tree.world
+    for k in range(links):
+        at = at.add((vt.ry, vt.rx)[k % 2](f"joint {k}", dry_friction=0.2 + 0.1 * k, armature=0.01), vt.tz(0.2),
+                    vt.body(f"link {k}", 1.0, (4e-3, 4e-3, 1e-3)))  # fmt: skip
+    model, count = tree.compile().with_drives({"*": (60.0, 2.0)}), 2 * wide().VT_LANES + 1
+    rng, one = np.random.default_rng(0), Pair.__new__(Pair)
+    starts = 0.3 * rng.normal(size=(2, count, links))
+    one.alone, one.held = ([vt.Simulation(model, *start, dt=2e-3) for start in zip(*starts, strict=True)]
+                           for _ in range(2))  # fmt: skip
+    one.prepare(count)
+    for k in range(60):
+        assert not one.step(4, inputs=0.2 * np.sin(0.2 * k + np.arange(links)) * np.ones((count, 1))).any()
+    assert one.lanes.together > 0.8 * one.lanes.steps
 
 
 @pytest.mark.parametrize("shape", ["spheres", "points"])

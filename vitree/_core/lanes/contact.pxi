@@ -494,7 +494,7 @@ cdef void compare_members(TouchLanes* x, int bodies) noexcept nogil:
                 x.on[l] = x.open[l] = False
     for l in range(VT_WIDTH):
         vt_put(&x.cones.price, l, max(1.0, rows[l] / DENSE_ROWS))
-        if rows[l] != most and 2 * x.ports > 3 * rows[l]:
+        if rows[l] != most and (2 * x.ports > 3 * rows[l] or (x.whole < x.ports and rows[l] <= x.ports)):
             x.on[l] = x.open[l] = False
     for i in range(bodies if apart else 0):
         if x.port_of_body[i] < 0:

@@ -188,7 +188,7 @@ cdef unsigned long long steady_key(ModelStepper self) noexcept nogil:
     cdef Touching* x = &self.contact
     cdef const vt_contact* e
     cdef unsigned long long bodies = 0, once = 0, more = 0, all = 0, bit
-    cdef int c, rows = 0
+    cdef int c, ports, rows = 0
     cdef double h = self.shared.schedule.span
     if not (self.shared.schedule.spans == NULL and self.linear.started[0] and self.lane.reuses[0].have and x.have_ports[0]
             and may_keep(x) and self.lane.guesses[0].seen.count >= 4 and not self.parted
@@ -204,6 +204,7 @@ cdef unsigned long long steady_key(ModelStepper self) noexcept nogil:
         if x.active[c]:
             rows += e.dim
             if e.kind == RUBS:
+                bodies |= <unsigned long long>1 << 63
                 continue
             all |= (<unsigned long long>1) << (c & 63)
             bodies |= (<unsigned long long>1) << (e.body_a & 63)
@@ -213,7 +214,8 @@ cdef unsigned long long steady_key(ModelStepper self) noexcept nogil:
                 once |= bit
     bodies ^= more << 32 | more >> 32
     # see `compare_members`
-    return bodies ^ all << 16 if 2 * kept_ports(x, self.shared.m.nbody) > 3 * rows else bodies
+    ports = kept_ports(x, self.shared.m.nbody)
+    return bodies ^ all << 16 if 2 * ports > 3 * rows or (bodies >> 63 and rows <= ports) else bodies
 
 
 cdef void lend(ModelStepper self, Home* h) noexcept nogil:
