@@ -6,8 +6,9 @@ Both programs step the same robots from the same starts, in one thread, and reco
 are of MuJoCo's Euler step, and of its RK4 step for rk4. The two take turns, and the least of several turns counts.
 Then two threads beside one. "in contact": G1s on four corners of each foot that land and stand, that have stood for a
 second, and that march, also with dry friction of 0.1 N m in all joints ("rubbing"), under targets that a callable gives
-once every 20 ms, beside MuJoCo's rollout of the same targets with implicitfast. "talos, drives" has a servo of kp 100 N m/rad
-and kd 2 N m s/rad on each joint, and in MuJoCo position actuators with the integrator implicitfast. With --large: the memory and the time of many instances.
+once every 20 ms, beside MuJoCo's rollout of the same targets with implicitfast. "talos, drives" has a servo of kp 100
+N m/rad and kd 2 N m s/rad on each joint, and in MuJoCo position actuators with the integrator
+implicitfast. With --large: the memory and the time of many instances.
 """
 
 from __future__ import annotations

@@ -417,8 +417,7 @@ cdef int touching_spans(Touching* x, Memory memory, int bodies, ContactList list
 
 cdef int touching_trees(Touching* x, Memory memory, const vt_model* m) except -1:
     # trees whose bodies do not follow one another count as one
-    cdef int i, k
-    cdef int root = 0
+    cdef int i, k, root = 0
     cdef bint apart = True
     for i in range(m.nbody):
         if m.body[i].parent < 0:

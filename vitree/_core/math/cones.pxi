@@ -32,7 +32,7 @@ cdef struct HeldJoints:     # see condensed.pxi
     const vt_real* of       # P; a hint
     int whole               # ports of bodies
     int singles             # of joints; 0: there is nothing
-    vt_real* data           # (m, m) H, (m, m) the P that it is of, (singles,) K_J, and as many for those of a problem
+    vt_real* data           # (m, m) H, (m, m) the P that it is of, and more: see `hold_joints`
     size_t room
 
 
@@ -703,11 +703,17 @@ cdef vt_real cone_descend(ContactProblem* x, vt_real goal, int passes, bint stri
     return e
 
 
-cdef inline bint over_held(const ContactProblem* x) noexcept nogil:
+cdef bint over_held(const ContactProblem* x) noexcept nogil:
     # whether joints with dry friction and contacts of one tree have more rows than ports. Where feet and joints stick, b is a
     # little outside of the range of G then, as rows turn within the step: impulses that bring about such velocities make
     # others slide, and the next trial has another such b
-    return x.W1 != NULL and x.on.count == 1 and 0 < x.on.whole < x.ports < x.n and not x.least_held > 0.0
+    cdef int k
+    if x.W1 == NULL or x.on.count != 1 or not 0 < x.on.whole < x.ports < x.n or x.least_held > 0.0:
+        return False
+    for k in range(x.count):
+        if x.law[k] == RUB:
+            return True
+    return False
 
 
 cdef inline int first_corrections(const ContactProblem* x) noexcept nogil:
