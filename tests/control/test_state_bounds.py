@@ -99,7 +99,8 @@ def test_a_pole_swings_up_between_the_ends_of_a_rail(search, method):
     other = optimize_motion(model, [0.0, np.pi], bounds=between, search="transcription", method=method, states=guess,
                             control=found.torque, **SWING)  # fmt: skip
     assert other.success and other.violation < 1e-8
-    assert found.cost == pytest.approx(other.cost, rel=1e-6)
+    # a bound that is passed by 1 um saves 2.3e-6 of the cost
+    assert found.cost == pytest.approx(other.cost, rel=1e-6, abs=3.0 * found.violation)
 
 
 @pytest.mark.parametrize("bounded", [
