@@ -254,6 +254,8 @@ class HeldSimulations(Held):
         self.by_momentum = found.kind.uses_momentum or touches
         self._own = threading.local()
         self.held: dict[int, Simulation] = {}
+        #: (n,) steppers that can step them without Python, or None; those that tell their contacts, and whether there is one
+        self._steppers, self._tellers, self._tells = np.full(n, None), np.full(n, None), np.zeros(n, bool)
         self.q, self.v = np.zeros((n, found.model.nq)), np.zeros((n, found.model.nv))
         for k in range(n):
             self._begin(k, None, **found.start(k))
@@ -289,20 +291,21 @@ class HeldSimulations(Held):
             self._look(k)
 
     def _look(self, k: int) -> None:
-        self.q[k], self.v[k] = self.held[k].q, self.held[k].v
+        one = self.held[k]
+        self.q[k], self.v[k] = one.q, one.v
+        # steppers of reduced models have the coordinates of the full ones
+        self._steppers[k] = one._plain if one._reduced is None else None
+        touched = one._views.touched
+        self._tellers[k] = None if touched is None else touched.stepper
+        self._tells[k] = self._tellers[k] is not None
 
     def contact_rows(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the contacts of all instances in the last step, rows of a ContactLog, and whose they are (rows,)."""
-        steppers, owners = [], []
-        for k in np.flatnonzero(self.alive).tolist():
-            touched = self.held[k]._views.touched
-            if touched is not None and touched.stepper is not None:
-                steppers.append(touched.stepper)
-                owners.append(k)
-        if not owners:
+        owners = np.flatnonzero(self.alive & self._tells)
+        if not len(owners):
             return super().contact_rows()
-        rows = core.contacts_together(tuple(steppers))
-        return rows, np.array(owners)[rows[:, 0].astype(int)]
+        rows = core.contacts_together(tuple(self._tellers[owners].tolist()))
+        return rows, owners[rows[:, 0].astype(int)]
 
     def gaps(self) -> np.ndarray:
         """Return the gaps (n, k) [m] of the states, as ``Simulation.gaps`` has them; NaN without a start."""
@@ -358,9 +361,7 @@ class HeldSimulations(Held):
         self, part: np.ndarray, steps: int, torque: np.ndarray | None, inputs: np.ndarray | None
     ) -> np.ndarray:
         """Advance instances by steps in one call, and return those that their steppers alone cannot advance."""
-        ones = [self.held[k] for k in part.tolist()]
-        # steppers of reduced models have the coordinates of the full ones
-        steppers = tuple(one._plain if one._reduced is None else None for one in ones)
+        steppers = tuple(self._steppers[part].tolist())
         rows = part, steps, torque, inputs, self.found.kind.uses_momentum, self.q, self.v
         lanes = self._lanes(steppers)
         if lanes is None:
