@@ -230,6 +230,8 @@ cdef void come(ModelStepper self, TouchLanes* x) noexcept nogil:
             x.past.seen[l].count = 0
         if x.past.seen[l].count == 0:
             x.past.seen[l].h = x.plan.h
+        if self.lane.guess.seen[l].count == 0:
+            self.lane.guess.seen[l].h = x.plan.h
         for i in range(x.plan.contacts):
             x.active[i * VT_WIDTH + l] = h.active[i] != 0
     for k in range(LENT):
@@ -805,7 +807,7 @@ cdef void begin_passes(ModelStepper self, TouchLanes* x) noexcept nogil:
     guess_predict(&x.past, x.ports, 0, x.u)
     sum_members(x, x.cones.lam, x.T)
     for l in range(VT_WIDTH):
-        x.foretold[l] = x.past.seen[l].count > 1
+        x.foretold[l] = x.past.seen[l].count > 1 and not newton.guesses[l]
     for k in range(x.ports):
         x.u[k] = vt_select(where(x.foretold), x.u[k], x.T[k])
     kick(self, x)
@@ -1292,7 +1294,7 @@ cdef void step_together(ModelStepper self, const HomePlan* plan, Home** home, in
     for l in range(VT_WIDTH):
         x.on[l] = l < count
         home[l].status, home[l].steps, home[l].age, home[l].answered = OK, 0, -1, False
-        home[l].corrections = home[l].most = home[l].passes = home[l].factored = home[l].solves = 0
+        home[l].corrections = home[l].most = home[l].passes = home[l].rested = home[l].factored = home[l].solves = 0
     come(self, x)
     for k in range(steps):
         memcpy(before, x.on, VT_WIDTH * sizeof(bint))
@@ -1361,6 +1363,7 @@ cdef void accept_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
         h.corrections += h.last
         h.most = max(h.most, h.last)
         h.passes += x.passes[l]
+        h.rested += self.lane.newton.guesses[l] and self.method.solves_forces(self)
         h.factored += x.factored[l]
         h.solves += x.solves[l]
         if not x.old[l]:

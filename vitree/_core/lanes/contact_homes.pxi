@@ -191,8 +191,8 @@ cdef unsigned long long steady_key(ModelStepper self) noexcept nogil:
     cdef int c, ports, rows = 0
     cdef double h = self.shared.schedule.span
     if not (self.shared.schedule.spans == NULL and self.linear.started[0] and self.lane.reuses[0].have and x.have_ports[0]
-            and may_keep(x) and self.lane.guesses[0].seen.count >= 4 and not self.parted
-            and self.lane.guesses[0].seen.h == h and (x.past.seen.h == h or x.past.seen.count == 0)
+            and may_keep(x) and not self.parted
+            and (self.lane.guesses[0].seen.h == h or self.lane.guesses[0].seen.count == 0) and (x.past.seen.h == h or x.past.seen.count == 0)
             and self.lane.clock.h_last == h
             and not self.lane.progress.opening and self.watched_out == NULL
             and self.memory.seats.free_count == self.memory.seats.count):
@@ -241,7 +241,7 @@ cdef void take_home(ModelStepper self, const Home* h) noexcept nogil:
     now.turn, now.off, now.estimate = sqrt(h.turn), NAN, NAN
     self.lane.reuses[0].age = h.age if h.age >= 0 else self.lane.reuses[0].age + h.steps
     self.lane.progress.factorisations += h.factored
-    self.lane.progress.residuals += h.steps + h.passes
+    self.lane.progress.residuals += h.steps + h.passes + 2 * h.rested
     self.lane.progress.solves += h.solves
     clock.h_last, clock.restarted = now.h, False
     x.passes += h.passes

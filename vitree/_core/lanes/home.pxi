@@ -44,6 +44,7 @@ cdef struct Home:               # of an instance
     int most
     int last
     int passes
+    int rested                  # guesses of no motion that were compared with those of the dynamics: see `guess_rest`
     int factored                # operators, and solutions by them
     int solves
     int age                     # steps since the last operator; -1: it is that of before
