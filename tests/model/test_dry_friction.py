@@ -211,7 +211,7 @@ def test_feet_with_joints_that_rub_have_the_impulses_of_the_whole_problem(joints
 
 @pytest.mark.parametrize("legs, friction", [(4, 0.3), (4, 1.0), (3, 2.0)])
 def test_legs_on_the_ground_come_to_rest_on_joints_that_rub(legs, friction):
-    """Feet and joints that stick have more rows than there are motions; few corrections solve them, and nothing creeps."""
+    """Feet and joints that stick have more rows than motions; few corrections solve them, and nothing creeps."""
     model = walker("points", legs, dry=friction)
     for seed in range(3):
         rng = np.random.default_rng(seed)
