@@ -254,8 +254,7 @@ class HeldSimulations(Held):
         self.by_momentum = found.kind.uses_momentum or touches
         self._own = threading.local()
         self.held: dict[int, Simulation] = {}
-        #: (n,) steppers that can step them without Python, and those that tell their contacts, or None; and whether there
-        #: are the latter
+        #: (n,) steppers that can step them without Python, and that tell their contacts, or None; whether the latter do
         self._steppers, self._tellers, self._tells = np.full(n, None), np.full(n, None), np.zeros(n, bool)
         self.q, self.v = np.zeros((n, found.model.nq)), np.zeros((n, found.model.nv))
         for k in range(n):
