@@ -1,6 +1,7 @@
 # The solution of problems of contacts with friction: corrections of the natural residual (cones.pxi), which converge from
 # most guesses. Where |F| has other minima, at the edges of sticking and sliding and in jams, the alternating direction method
-# of multipliers, sweeps and the proximal point iteration (Rockafellar 1976) follow. The corrections of a step are bounded.
+# of multipliers, sweeps and the proximal point iteration (Rockafellar 1976) follow; problems of joints and feet that stick
+# have a compliance before that (`cone_ease`). The corrections of a step are bounded.
 # Rows of turning, bilateral rows, and problems of several trees. One lane.
 
 cdef enum:
