@@ -30,11 +30,8 @@ def instances(model, count, dt, spread, seed=0):
 class Pair:
     """The same instances twice: by their own steppers, and in lanes."""
 
-    def __init__(self, model, count, dt=5e-3, spread=0.03):
-        self.alone, self.held = (instances(model, count, dt, spread) for _ in range(2))
-        self.prepare(count)
-
-    def prepare(self, count):
+    def __init__(self, model, count, dt=5e-3, spread=0.03, begin=instances):
+        self.alone, self.held = (begin(model, count, dt, spread) for _ in range(2))
         self.which = np.arange(count)
         self.lanes = core.contact_lanes(self.held[0]._plain, wide())
         self.rows = [[np.array([getattr(one, name) for one in ones]) for name in "qv"]
@@ -150,14 +147,11 @@ def test_arms_with_dry_friction_are_in_lanes(links):
         at = at.add((vt.ry, vt.rx)[k % 2](f"joint {k}", dry_friction=0.2 + 0.1 * k, armature=0.01), vt.tz(0.2),
                     vt.body(f"link {k}", 1.0, (4e-3, 4e-3, 1e-3)))  # fmt: skip
     model, count = tree.compile().with_drives({"*": (60.0, 2.0)}), 2 * wide().VT_LANES + 1
-    rng, one = np.random.default_rng(0), Pair.__new__(Pair)
-    starts = 0.3 * rng.normal(size=(2, count, links))
-    one.alone, one.held = ([vt.Simulation(model, *start, dt=2e-3) for start in zip(*starts, strict=True)]
-                           for _ in range(2))  # fmt: skip
-    one.prepare(count)
+    starts = 0.3 * np.random.default_rng(0).normal(size=(count, 2, links))
+    pair = Pair(model, count, begin=lambda *_: [vt.Simulation(model, q, v, dt=2e-3) for q, v in starts])
     for k in range(60):
-        assert not one.step(4, inputs=0.2 * np.sin(0.2 * k + np.arange(links)) * np.ones((count, 1))).any()
-    assert one.lanes.together > 0.8 * one.lanes.steps
+        assert not pair.step(4, inputs=0.2 * np.sin(0.2 * k + np.arange(links)) * np.ones((count, 1))).any()
+    assert pair.lanes.together > 0.8 * pair.lanes.steps
 
 
 @pytest.mark.parametrize("shape", ["spheres", "points"])

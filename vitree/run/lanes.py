@@ -254,8 +254,8 @@ class HeldSimulations(Held):
         self.by_momentum = found.kind.uses_momentum or touches
         self._own = threading.local()
         self.held: dict[int, Simulation] = {}
-        #: (n,) steppers that can step them without Python, and that tell their contacts, or None; whether the latter do
-        self._steppers, self._tellers, self._tells = np.full(n, None), np.full(n, None), np.zeros(n, bool)
+        #: (n,) steppers that can step them without Python, and that tell their contacts, or None
+        self._steppers, self._tellers = np.full(n, None), np.full(n, None)
         self.q, self.v = np.zeros((n, found.model.nq)), np.zeros((n, found.model.nv))
         for k in range(n):
             self._begin(k, None, **found.start(k))
@@ -297,11 +297,10 @@ class HeldSimulations(Held):
         self._steppers[k] = one._plain if one._reduced is None else None
         touched = one._views.touched
         self._tellers[k] = None if touched is None else touched.stepper
-        self._tells[k] = self._tellers[k] is not None
 
     def contact_rows(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the contacts of all instances in the last step, rows of a ContactLog, and whose they are (rows,)."""
-        owners = np.flatnonzero(self.alive & self._tells)
+        owners = np.flatnonzero(self.alive & self._tellers.astype(bool))
         if not len(owners):
             return super().contact_rows()
         rows = core.contacts_together(tuple(self._tellers[owners].tolist()))

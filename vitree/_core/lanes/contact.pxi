@@ -326,11 +326,6 @@ cdef inline bint has_gap(const vt_contact* e) noexcept nogil:
     return e.kind == ON_PLANE or e.kind == SEGMENTS or e.kind == AT_LIMIT or e.kind == RUBS
 
 
-cdef inline vt_real single_gap_of(const vt_contact* e, vt_real q) noexcept nogil:
-    # of a limit, or a joint with dry friction
-    return e.sign * (q - (e.bound if e.kind == AT_LIMIT else 0.0))
-
-
 cdef bint place_contact(const TouchLanes* x, int c, const vt_real* q, const Pose* pose, Touch* at) noexcept nogil:
     # a contact at a node, unless it is far away in all lanes; whether it is placed. Points and spheres are on planes always
     cdef const vt_contact* e = &x.plan.touch[c]
@@ -340,7 +335,7 @@ cdef bint place_contact(const TouchLanes* x, int c, const vt_real* q, const Pose
         touch_plane(e, pose, at)
         return True
     if e.kind == AT_LIMIT or e.kind == RUBS:
-        at.gap = single_gap_of(e, q[e.iq])
+        at.gap = gap_of_coordinate(e, q[e.iq])
         return True
     for l in range(VT_WIDTH if e.kind == SEGMENTS else 0):
         near = near or not x.far[c * VT_WIDTH + l]
@@ -704,7 +699,7 @@ cdef void measure_members(ModelStepper self, TouchLanes* x) noexcept nogil:
         c = x.member[k]
         e = &x.plan.touch[c]
         if e.kind == RUBS:
-            x.there[c].gap = single_gap_of(e, self.lane.state.q[e.iq] + self.lane.newton.y[e.iv])
+            x.there[c].gap = gap_of_coordinate(e, self.lane.state.q[e.iq] + self.lane.newton.y[e.iv])
         else:
             touch_plane(e, x.pose2, &x.there[c])
     for k in range(x.count):
@@ -1007,12 +1002,12 @@ cdef void factor_in_lanes(ModelStepper self, TouchLanes* x, const bint* factors)
             continue
         lt_answer_wrenches(step, body, 0, self.shared.m.nbody, x.side, self.nv, answers + port * self.nv)
         see_touched_bodies(self, x, port, 6, scaled)
-        see_touched_joints(self, x, port, 6, scaled, answers)
+        see_touched_joints(x, port, 6, scaled)
     port = x.whole
     while next_joints(x, &k, &joints):
         lt_answer_joints(step, &joints, 0, self.shared.m.nbody, x.side, self.nv, answers + port * self.nv)
         see_touched_bodies(self, x, port, joints.count, scaled)
-        see_touched_joints(self, x, port, joints.count, scaled, answers)
+        see_touched_joints(x, port, joints.count, scaled)
         port += joints.count
     take_in(factors, x.ports * x.ports, x.fresh, x.P)
     take_in(factors, x.ports * self.nv, answers, x.answers)
@@ -1035,15 +1030,15 @@ cdef void see_touched_bodies(ModelStepper self, TouchLanes* x, int port, int cou
                 x.fresh[(to + k) * x.ports + port + c] = size * moved[k * SIDES + c]
 
 
-cdef void see_touched_joints(ModelStepper self, TouchLanes* x, int port, int count, double size,
-                             const vt_real* answers) noexcept nogil:
-    # and of these the rows of joints
+cdef void see_touched_joints(TouchLanes* x, int port, int count, double size) noexcept nogil:
+    # and of these the rows of joints: size times what `side` has of them
     cdef const vt_contact* e
     cdef int k, c
     for k in range(x.count if x.whole < x.ports else 0):
         e = &x.plan.touch[x.member[k]]
         for c in range(count if e.kind == RUBS else 0):
-            x.fresh[x.port_of_member[k] * x.ports + port + c] = size * (e.sign * answers[(port + c) * self.nv + e.iv])
+            x.fresh[x.port_of_member[k] * x.ports + port + c] = size * (
+                e.sign * x.side[x.plan.body_of_v[e.iv]].u[c])
 
 
 cdef bint next_joints(const TouchLanes* x, int* k, SideJoints* to) noexcept nogil:
@@ -1431,7 +1426,6 @@ cdef void answer_at_node(ModelStepper self, TouchLanes* x) noexcept nogil:
     # P = rows M^-1 rows^T, in `fresh`, by the inertias at the node: see `answer_on_paths`
     cdef AbaBody* aba = self.lane.bodies.aba
     cdef SideJoints joints
-    cdef const vt_contact* e
     cdef int i, k = 0, j, c, port = x.whole, count = path_of_members(self, x)
     for i in range(self.shared.m.nbody):
         if x.port_of_body[i] >= 0:
@@ -1440,10 +1434,7 @@ cdef void answer_at_node(ModelStepper self, TouchLanes* x) noexcept nogil:
     while next_joints(x, &k, &joints):
         aba_answer_joints(self.shared.m, aba, &joints, x.path, count, x.side)
         see_touched_bodies(self, x, port, joints.count, 1.0)
-        for j in range(x.count):
-            e = &x.plan.touch[x.member[j]]
-            for c in range(port, port + (joints.count if e.kind == RUBS else 0)):
-                x.fresh[x.port_of_member[j] * x.ports + c] = e.sign * x.side[x.plan.body_of_v[e.iv]].u[c - port]
+        see_touched_joints(x, port, joints.count, 1.0)
         for j in range(x.whole):
             for c in range(port, port + joints.count):
                 x.fresh[c * x.ports + j] = x.fresh[j * x.ports + c]

@@ -99,8 +99,8 @@ cdef class ContactLanes:
     cdef readonly long together     # steps of instances that were taken in lanes, those that were tried, and all
     cdef readonly long tried
     cdef readonly long steps
-    cdef int members            # points and spheres on planes, and joints with dry friction
-    cdef int joints
+    cdef int members            # points and spheres on planes
+    cdef int joints             # with dry friction
     cdef int width
 
     def __init__(self, ModelStepper stepper, module, size_t address):
@@ -181,6 +181,11 @@ cdef int kept_ports(const Touching* x, int bodies) noexcept nogil:
     return k
 
 
+cdef inline bint has_length(const Seen* x, double h) noexcept nogil:
+    # whether past steps have a length, or there are none
+    return x.h == h or x.count == 0
+
+
 cdef unsigned long long steady_key(ModelStepper self) noexcept nogil:
     # of instances whose steps may be taken together it is the same; 0: the stepper takes it
     # the same bodies are in contact, and the same ones of those with patches at more than one point; of a few points, all of
@@ -192,7 +197,7 @@ cdef unsigned long long steady_key(ModelStepper self) noexcept nogil:
     cdef double h = self.shared.schedule.span
     if not (self.shared.schedule.spans == NULL and self.linear.started[0] and self.lane.reuses[0].have and x.have_ports[0]
             and may_keep(x) and not self.parted
-            and (self.lane.guesses[0].seen.h == h or self.lane.guesses[0].seen.count == 0) and (x.past.seen.h == h or x.past.seen.count == 0)
+            and has_length(self.lane.guesses[0].seen, h) and has_length(x.past.seen, h)
             and self.lane.clock.h_last == h
             and not self.lane.progress.opening and self.watched_out == NULL
             and self.memory.seats.free_count == self.memory.seats.count):

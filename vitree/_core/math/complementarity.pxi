@@ -355,17 +355,14 @@ cdef double cone_ease(ContactProblem* x, double goal) noexcept nogil:
     #     G + a diag G,    b - a diag(G) lam of the guess,
     # of which lam moves by about |b| if a is |F| of the guess relative to |b|; with a larger one if corrections do not find
     # it. Returns the largest |F| without the compliance
-    cdef double* shift = x.own + 2 * x.n
     cdef double e = cone_map(x, x.given, x.w, x.F, False), asked = max(goal, EASED_SHARE * e)
     cdef double a = min(max(e / largest(x.b, x.n), EASED_LEAST), EASED_MOST)
     cdef int i, k
     shift_begin(x)
     for k in range(EASED_TRIES):
-        x.shift = shift
+        x.shift = x.own + 2 * x.n
         for i in range(x.n):
-            shift[i] = a * x.own[i]
-            x.diagonal[i] = x.own[i] + shift[i]
-            x.b[i] = x.own[x.n + i] - shift[i] * x.given[i]
+            shift_row(x, i, a * x.own[i], x.given)
         memcpy(x.lam, x.given, x.n * sizeof(double))
         e = cone_descend(x, asked, EASED_CORRECTIONS, False)
         shift_end(x)
@@ -543,6 +540,13 @@ cdef void shift_begin(ContactProblem* x) noexcept nogil:
     memcpy(x.own + x.n, x.b, x.n * sizeof(double))
 
 
+cdef inline void shift_row(ContactProblem* x, int i, double size, const double* lam) noexcept nogil:
+    # w of a row with a regularisation of this size, which vanishes at some impulses: w + size (lam - these)
+    x.own[2 * x.n + i] = size
+    x.diagonal[i] = x.own[i] + size
+    x.b[i] = x.own[x.n + i] - size * lam[i]
+
+
 cdef void shift_end(ContactProblem* x) noexcept nogil:
     # the problem without regularisation
     x.shift = NULL
@@ -569,9 +573,7 @@ cdef double cone_creep(ContactProblem* x, double best, double goal) noexcept nog
         for i in range(x.count):
             o = x.row[i]
             for j in range(1, x.dim[i] if x.law[i] == CONE else 1):
-                shift[o + j] = a * diagonal[o + j]
-                x.diagonal[o + j] += shift[o + j]
-                x.b[o + j] -= shift[o + j] * x.given[o + j]
+                shift_row(x, o + j, a * diagonal[o + j], x.given)
         x.shift, x.budget = shift, CREEP_BUDGET
         solved = cone_descend(x, goal, CONE_PASSES, False) <= goal
         shift_end(x)
@@ -596,8 +598,6 @@ cdef double cone_proximal(ContactProblem* x, double best, double goal) noexcept 
     cdef double a = PROXIMAL_FIRST, e = cone_map(x, x.lam, x.w, x.F, False), inner_goal
     cdef double most = largest(x.diagonal, x.n)
     cdef const double* diagonal = x.own
-    cdef const double* b = x.own + x.n
-    cdef double* shift = x.own + 2 * x.n
     cdef long last = x.corrections + PROXIMAL_BUDGET
     cdef int i, j, k, failed = 0, n = x.n
     cdef bint solved
@@ -610,11 +610,9 @@ cdef double cone_proximal(ContactProblem* x, double best, double goal) noexcept 
         if best <= goal or x.corrections > last or x.budget <= 0.0 or not isfinite(e) or k == PROXIMAL_PASSES:
             break
         inner_goal = max(0.5 * goal, PROXIMAL_SHARE * best)
-        x.shift = shift
+        x.shift = x.own + 2 * x.n
         for i in range(n):
-            shift[i] = a * max(diagonal[i], PROXIMAL_LEAST * most)
-            x.diagonal[i] = diagonal[i] + shift[i]
-            x.b[i] = b[i] - shift[i] * x.lam[i]
+            shift_row(x, i, a * max(diagonal[i], PROXIMAL_LEAST * most), x.lam)
         solved = False
         for j in range(3):
             # another rho, then another start

@@ -61,7 +61,7 @@ cdef void reduce_rows(vt_real* H, int m, const int* joint, int count, const vt_r
     for a in range(count, AT_A_TIME):
         f[a] = vt_set1(0.0)
         memset(rows + a * m, 0, m * sizeof(vt_real))
-    for i in range(m if count else 0):
+    for i in range(m):
         row, own = H + i * m, False
         for a in range(count):
             own = own or joint[a] == i
@@ -111,6 +111,7 @@ cdef const vt_real* hold_joints(ConeStore* store, const vt_real* P, const vt_rea
                 joint[count] = j
                 count += 1
             j += 1
-        reduce_rows(H, m, joint, count, k - whole, rows)
+        if count:
+            reduce_rows(H, m, joint, count, k - whole, rows)
     x.whole, x.singles = whole, n
     return H

@@ -80,6 +80,11 @@ cdef inline vt_real rolling_lever(const vt_contact* e, double radius, vt_real mo
     return vt_set1(0.0)
 
 
+cdef inline vt_real gap_of_coordinate(const vt_contact* e, vt_real q) noexcept nogil:
+    # of a limit, or a joint with dry friction
+    return e.sign * (q - (e.bound if e.kind == AT_LIMIT else 0.0))
+
+
 cdef Vec3 slid_end(const Pose* before, const Pose* after, int body, Vec3 at, Vec3 lever) noexcept nogil:
     # displacement of the material point of a body at a point; for a rolling ball, that of its centre and rotation x
     # (lever from the centre)

@@ -188,7 +188,7 @@ cdef double single_gap(const vt_contact* e, const double* q, const Pose* pose) n
         return gap - 2.0 * vt_atan2(vt_sqrt(squared(a)), fabs(q[e.iq + 3]))
     if e.kind == AT_TWIST:
         return e.sign * (twist_angle(e, q + e.iq) - e.bound)
-    return e.sign * (q[e.iq] - (e.bound if e.kind == AT_LIMIT else 0.0))
+    return gap_of_coordinate(e, q[e.iq])
 
 
 cdef inline Vec3 ball_row(const vt_contact* e, const double* q) noexcept nogil:

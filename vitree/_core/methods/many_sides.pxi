@@ -218,13 +218,12 @@ cdef inline void lt_sides_inwards_multi(const LinearTimeStep* step, int i, SideB
 
 cdef inline void lt_sides_outwards(const LinearTimeStep* step, int i, SideBody* side, int width, int columns,
                                    vt_real* d) noexcept nogil:
-    # d = u - W x, with x the displacement of the parent, and x + S2 d is the body's
+    # d = u - W x, with x the displacement of the parent, and x + S2 d is the body's; of one coordinate u gets it
     cdef const vt_body* b = &step.m.body[i]
     cdef const Solve* s = &step.solve[i]
     cdef Vec3 w = s.z2, v = zero3(), t
     cdef Columns g
     cdef vt_columns u
-    cdef vt_real own[SIDES]
     cdef int c, k
     if joint_multi(b):
         lt_sides_outwards_multi(step, i, side, width, columns, d)
@@ -242,10 +241,10 @@ cdef inline void lt_sides_outwards(const LinearTimeStep* step, int i, SideBody* 
             t = second_arm(step, i)
             g = carry_sides(side[b.parent].x + c * VT_COLUMNS, t)
             u = u - pair_sides(s.Wn, s.Wf, g)
-        vt_give(u, own + c * VT_COLUMNS)
+        vt_give(u, side[i].u + c * VT_COLUMNS)
         give_sides(extend_sides(w, v, u, g), side[i].x + c * VT_COLUMNS)
     for k in range(columns):
-        d[k * width + b.iv] = own[k]
+        d[k * width + b.iv] = side[i].u[k]
 
 
 cdef inline Columns carry_sides(const vt_real* x, Vec3 t) noexcept nogil:
