@@ -9,6 +9,7 @@ from walkers import walker
 
 import vitree as vt
 from vitree._core import scalar, wide
+from vitree.model.changes import changed
 from vitree.run import lanes
 
 core = scalar()
@@ -188,9 +189,54 @@ def test_instances_that_begin_anew_join_the_others():
     assert pair.lanes.together - before[0] == pair.lanes.steps - before[1]
 
 
-def test_instances_of_other_models_step_alone():
-    """Of three models that differ in a mass, only those of the lanes' own are taken together."""
-    model, other = walker(), walker().with_parameters(mass={"trunk": 7.0})
+def varied(model, rng, legs, dry):
+    """A model with other numbers: masses, COMs, inertias, what acts on joints, gains, and friction of contacts."""
+    links, joints = model.flat.link_names, [drive.joint for drive in model.drives]
+    near = lambda *size: rng.uniform(0.7, 1.3, size)  # noqa: E731
+    mass, inertia = np.array(model.flat.link_mass), np.array(model.flat.link_inertia)
+    made = model.with_parameters(
+        mass=mass * near(len(links)), com=np.array(model.flat.link_com) + 0.01 * rng.normal(size=(len(links), 3)),
+        inertia=inertia * near(len(links))[:, None, None], damping={name: 0.02 * float(near()) for name in joints},
+        friction={name: 0.05 * float(near()) for name in joints}, armature={name: 0.01 * float(near()) for name in joints},
+        gains={name: (60.0 * float(near()), 2.0 * float(near())) for name in joints},
+        **({"dry_friction": {name: dry * float(near()) for name in joints}} if dry else {}),
+    )  # fmt: skip
+    rough = {f"foot {k}": float(near()) for k in range(legs)}
+    return changed(made, "friction", {"ground": 0.7 * float(near()), **rough})
+
+
+@pytest.mark.parametrize("shape, legs, dry", [("spheres", 4, 0.0), ("points", 2, 0.0), ("spheres", 4, 0.2), ("points", 3, 0.2)])
+def test_instances_with_numbers_of_their_own_are_in_lanes(shape, legs, dry):
+    """With the bits of their own steppers, from one call to the next, after others began anew, and beside equal ones."""
+    model, count, rng = walker(shape, legs, dry=dry), 3 * wide().VT_LANES, np.random.default_rng(12)
+    models = [varied(model, rng, legs, dry) for _ in range(count)]
+    models[3] = models[5] = models[0]
+
+    def begin(_, count, dt, spread):
+        starts = [instances(models[k], 1, dt, spread, seed=k)[0] for k in range(count)]
+        return [vt.Simulation(models[k], one.q, one.v, dt=dt) for k, one in enumerate(starts)]
+
+    pair = Pair(model, count, dt=2e-3, spread=0.01, begin=begin)
+    for k in range(40):
+        if k == 20:
+            other = varied(model, rng, legs, dry)
+            for ones in (pair.alone, pair.held):
+                ones[4] = vt.Simulation(other, vt.place_on_ground(other, other.neutral()), dt=2e-3)
+            for rows in pair.rows:
+                rows[0][4], rows[1][4] = pair.alone[4].q, pair.alone[4].v
+            before = pair.lanes.together, pair.lanes.steps
+        inputs = 0.03 * np.sin(0.2 * k + np.arange(model.nv - 6)) + 0.01 * rng.normal(size=(count, model.nv - 6))
+        assert not pair.step(4, inputs=inputs).any()
+    assert pair.lanes.together - before[0] > 0.1 * (pair.lanes.steps - before[1])
+
+
+@pytest.mark.parametrize("other", [
+    walker(side=0.13), walker(friction=0.0), walker(dry=0.1), walker().with_parameters(gravity=(0.0, 0.0, -1.6)),
+    walker().with_parameters(armature={"hip 0": 0.0}), walker(drives=False).with_drives({"*": {"kp": 60.0, "kd": 2.0, "effort_limit": 50.0}}),
+])  # fmt: skip
+def test_instances_that_differ_in_more_than_numbers_step_alone(other):
+    """In lengths, frictions that there are or not, gravity, or limits of their drives."""
+    model = walker()
     count = wide().VT_LANES
     pair = Pair(model, 2 * count, spread=0.0)
     for ones in (pair.alone, pair.held):

@@ -20,6 +20,7 @@ cnp.import_array()
 include "lane/lane.pxi"
 include "math/vec.pxi"
 include "math/lie.pxi"
+include "mechanism/numbers.pxi"
 include "mechanism/joints.pxi"
 include "mechanism/rigid_body.pxi"
 include "sizes.pxi"

@@ -26,6 +26,7 @@ cdef struct vt_body:
     int locked          # has prescribed motion: its coordinate is not solved for
     int tree            # the floating tree to which it belongs, or -1
     int whole           # the same, also -1 if constraints tie that tree to the world or to another
+    const void* own     # its numbers in lanes, where each instance has its own: see mechanism/numbers.pxi
 
 cdef struct vt_tree:    # a tree, all bodies of which translate together (mechanism/floating.py)
     int root
@@ -36,6 +37,7 @@ cdef struct vt_tree:    # a tree, all bodies of which translate together (mechan
     double directions[9]    # the projector on those in which it translates, row by row
     double mass         # [kg]
     int tied            # by constraints to the world or to another
+    const void* own     # see vt_body
 
 cdef struct vt_model:
     int nbody
@@ -54,6 +56,7 @@ cdef struct vt_model:
     double* friction    # (nv,) [N or N m], zero on ball and free joints
     double* friction_square     # (nv,) square of the velocity below which it is linear
     double* armature    # (nv,) [kg or kg m^2] inertia of rotors at the joints, zero on ball and free joints
+    const void* own     # see vt_body
 
 cdef struct vt_table:   # a function of one variable by cubic pieces, linear beyond its ends
     int count           # of pieces
@@ -89,6 +92,7 @@ cdef struct vt_drive:   # a servo on a joint of one coordinate
     double goal_rate
     double effort       # [N or N m] the largest force
     double speed        # [m/s or rad/s] at which the motor has no effort left
+    const void* own     # see vt_body
 
 cdef struct vt_field:       # a surface z = H(x, y): uniform cubic B-splines
     int nx              # heights along x and y; there are two coefficients more

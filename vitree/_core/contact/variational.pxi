@@ -438,7 +438,7 @@ cdef double stay(ModelStepper self, double e) noexcept nogil:
         if k >= 0 and not x.group[k].foretold:
             vt_add_row(x.tree[t].v_end - x.tree[t].v, 1.0, newton.d + x.tree[t].v, newton.r + x.tree[t].v)
     kick_node(self)
-    newton.now.error = self.lane.now.error = weighted(self.shared.choices.gain, self.nv, newton.r, largest(newton.r, self.nv))
+    newton.now.error = self.lane.now.error = weighted(&self.shared.choices, 0, self.nv, newton.r, largest(newton.r, self.nv))
     return newton.now.error
 
 
@@ -448,9 +448,7 @@ cdef double stay(ModelStepper self, double e) noexcept nogil:
 cdef double error_of_tree(ModelStepper self, int t, const double* r) noexcept nogil:
     # the norm of a residual of the momenta of one tree
     cdef const TouchTree* on = &self.contact.tree[t]
-    cdef const double* gain = self.shared.choices.gain
-    return weighted(gain + on.v if gain != NULL else NULL, on.v_end - on.v, r + on.v,
-                    largest(r + on.v, on.v_end - on.v))
+    return weighted(&self.shared.choices, on.v, on.v_end, r, largest(r + on.v, on.v_end - on.v))
 
 
 cdef bint some_stay(ModelStepper self) noexcept nogil:
@@ -534,7 +532,7 @@ cdef int correct_touches(ModelStepper self, bint eased) noexcept nogil:
         x.foretold = False
         if p.error <= p.goal and not (self.shared.count or self.shared.m.nlocked):
             # the increment remains with the impulses that solve the cones
-            e = weighted(self.shared.choices.gain, self.nv, newton.r, largest(newton.r, self.nv))
+            e = weighted(&self.shared.choices, 0, self.nv, newton.r, largest(newton.r, self.nv))
             if e <= p.goal and touch_residual(self) <= goal:
                 p.error = self.lane.now.error = e
                 kick_node(self)

@@ -43,20 +43,3 @@ cdef vt_real largest_turn(const vt_model* m, const vt_real* y) noexcept nogil:
     for i in range(m.nbody):
         most = vt_max_nan(most, joint_turn_square(&m.body[i], y))
     return most
-
-
-cdef vt_real weighted(const double* gain, int n, const vt_real* r, vt_real e) noexcept nogil:
-    # the norm of a residual: its largest entry, e, or
-    #     max |r_k| sqrt(M_max/M_kk),
-    # which bounds the error of each joint by its contribution to the kinetic energy; otherwise the criterion is too
-    # loose for light joints
-    cdef vt_real size = vt_set1(0.0)
-    cdef int i, k
-    if gain == NULL:
-        return e
-    for k in range(n):
-        size = vt_max_nan(size, gain[k] * vt_abs(r[k]))
-    for i in range(VT_WIDTH):
-        if not isfinite(vt_get(e, i)):
-            vt_put(&size, i, vt_get(e, i))
-    return size

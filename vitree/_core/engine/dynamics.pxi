@@ -23,7 +23,7 @@ cdef void acceleration_in_step(ModelStepper self, double t, const vt_real* q, co
         return
     for k in range(self.nv):
         x.ahead_y[k] = h * v[k]
-        x.stiff[k] = vt_set1(m.armature[k])
+        x.stiff[k] = armature_of(m, k)
     memset(x.ahead_force, 0, self.nv * sizeof(vt_real))
     memset(x.ahead_slope, 0, self.nv * sizeof(vt_real))
     drive_step(self.shared.drive, self.shared.ndrive, q, x.ahead_y, self.method.force_share(self), h, self.lane.drive.u,
@@ -31,7 +31,7 @@ cdef void acceleration_in_step(ModelStepper self, double t, const vt_real* q, co
     for i in range(m.nbody):
         if not joint_multi(&m.body[i]):
             k = m.body[i].iv
-            x.stiff[k] = x.stiff[k] + share * h * (m.damping[k] + x.ahead_slope[k])
+            x.stiff[k] = x.stiff[k] + share * h * (damping_of(m, k) + x.ahead_slope[k])
     x.ahead = True
     model_acceleration(self, t, q, v, out)
     x.ahead = False
@@ -44,7 +44,7 @@ cdef void model_acceleration(ModelStepper self, double t, const vt_real* q, cons
     cdef vt_real* force = self.lane.bodies.force
     cdef int k
     for k in range(self.nv):
-        force[k] = self.lane.drive.tau[k] - m.damping[k] * v[k]
+        force[k] = self.lane.drive.tau[k] - damping_of(m, k) * v[k]
     if m.rubbing:
         add_friction(m, 1.0, v, -1.0, force)
     if self.lane.servos.ahead:

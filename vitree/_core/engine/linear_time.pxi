@@ -162,7 +162,7 @@ cdef vt_real linear_time_kinetic(ModelStepper self) noexcept nogil:
             size = size + (dot(s.f, s.p) + dot(s.g, s.w))
     if m.rotors:
         for i in range(self.nv):
-            size = size + m.armature[i] * y[i] * y[i]
+            size = size + armature_of(m, i) * y[i] * y[i]
     return size * inverse * inverse
 
 

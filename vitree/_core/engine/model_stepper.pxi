@@ -63,6 +63,9 @@ cdef class ModelStepper(Stepper):
     cdef Springs springs                # number of loads that linear-time steps solve for
     cdef MidpointLane mid
     cdef TreeResidual by_tree
+    cdef ModelNumbers numbers           # for lanes, and the serial number of the stepper with which it was compared
+    cdef unsigned long long compared_with
+    cdef bint alike
 
     def __cinit__(self, CoreModel model, double h, torque=None, int nu=0, inputs=None, user=None, str method="field",
                   **options):
@@ -70,6 +73,7 @@ cdef class ModelStepper(Stepper):
         cdef Shared* s = &self.shared
         cdef int i, k = 0
         self.model, self.user = model, user
+        self.numbers.serial = next(SERIALS)
         self.loads, self.constraints = options.get("loads", LoadList()), options.get("constraints", ConstraintList())
         self.set_up(m.nq, m.nv, nu, h, inputs, torque, options.get("gates", 0))
         s.m, s.load, s.nload = m, self.loads.list, self.loads.count

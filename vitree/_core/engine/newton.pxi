@@ -128,6 +128,23 @@ cdef vt_real second_guess(ModelStepper self, const bint* poor, vt_real e) noexce
 # ---- residual ---------------------------------------------------------------------------------------
 
 
+cdef vt_real weighted(const Choices* c, int first, int end, const vt_real* r, vt_real e) noexcept nogil:
+    # the norm of a residual: its largest entry, e, or
+    #     max |r_k| sqrt(M_max/M_kk),
+    # which bounds the error of each joint by its contribution to the kinetic energy; otherwise the criterion is too
+    # loose for light joints
+    cdef vt_real size = vt_set1(0.0)
+    cdef int i, k
+    if c.gain == NULL:
+        return e
+    for k in range(first, end):
+        size = vt_max_nan(size, gain_of(c, k) * vt_abs(r[k]))
+    for i in range(VT_WIDTH):
+        if not isfinite(vt_get(e, i)):
+            vt_put(&size, i, vt_get(e, i))
+    return size
+
+
 cdef vt_real variational_residual(ModelStepper self) noexcept nogil:
     # r(y) + Dh(q1)^T lam, and h(q2); returns the norm of the first
     cdef Newton* x = &self.lane.newton
@@ -140,7 +157,7 @@ cdef vt_real variational_residual(ModelStepper self) noexcept nogil:
         e = impulse_residual(self, e)
     if self.shared.count or self.shared.m.nlocked:
         return held_residual(self, e)
-    return weighted(self.shared.choices.gain, self.nv, x.r, e)
+    return weighted(&self.shared.choices, 0, self.nv, x.r, e)
 
 
 cdef vt_real variational_scale(ModelStepper self) noexcept nogil:
@@ -159,10 +176,10 @@ cdef vt_real energy_scale(ModelStepper self) noexcept nogil:
     for k in range(self.shared.m.ntree):
         tree = &self.shared.m.tree[k]
         P = self.method.tree_momentum(self, tree.root)
-        size = size - dot(along_tree(tree, P), P) / vt_set1(tree.mass)
-    size = c.heaviest * vt_sqrt(vt_select(vt_lt(size, vt_set1(0.0)), vt_set1(0.0), size))
+        size = size - dot(along_tree(tree, P), P) / tree_mass_of(tree)
+    size = heaviest_of(c) * vt_sqrt(vt_select(vt_lt(size, vt_set1(0.0)), vt_set1(0.0), size))
     for k in range(self.nv):
-        size = vt_max_nan(size, c.gain[k] * self.method.impulse(self, k))
+        size = vt_max_nan(size, gain_of(c, k) * self.method.impulse(self, k))
     return vt_max_nan(size, largest(self.lane.state.x, self.nv) * (10.0 * ROUNDING / c.tolerance))
 
 
@@ -341,7 +358,7 @@ cdef bint decide(ModelStepper self, vt_real e, double closed) noexcept nogil:
             continue
         p = &x.now[i]
         p.error = vt_get(e, i)
-        p.goal = max(c.tolerance * p.scale, c.rounding * fabs(self.lane.now.h))
+        p.goal = max(c.tolerance * p.scale, rounding_of(c, i) * fabs(self.lane.now.h))
         if self.shared.count:
             p.error = held_error(self, p, closed)
         note(self, i)

@@ -192,6 +192,7 @@ cdef struct Choices:            # how a variational step is solved
     double rounding             # [N or N m] smallest residual required, over the step
     double* gain                # (nv,) weights of the residual in the norm of the kinetic energy, or NULL: all one
     double heaviest             # sqrt(M_kk) is this over gain_k
+    const void* own             # the rounding, the heaviest and the weights in lanes, where each instance has its own
     int max_iterations
     int halvings                # how often a step that cannot be solved is halved at most
     int stages                  # substeps of a composition
@@ -207,6 +208,24 @@ cdef struct Choices:            # how a variational step is solved
     double pace                 # [1] step times density
     double rate0                # [1/s] speed below which the length of steps is constant
     double density_given        # [1/s] at the start, or NaN: the density of the speed there
+
+
+cdef enum:
+    ROUNDING_AT = 0             # in numbers of lanes
+    HEAVIEST_AT = 1
+    GAIN_AT = 2                 # (nv,)
+
+
+cdef inline double rounding_of(const Choices* c, int lane) noexcept nogil:
+    return vt_get(one_number(c.own, ROUNDING_AT, c.rounding), lane)
+
+
+cdef inline vt_real heaviest_of(const Choices* c) noexcept nogil:
+    return one_number(c.own, HEAVIEST_AT, c.heaviest)
+
+
+cdef inline vt_real gain_of(const Choices* c, int k) noexcept nogil:
+    return one_number(c.own, GAIN_AT + k, c.gain[k])
 
 
 cdef enum:

@@ -137,6 +137,7 @@ cdef class ModelStepper:
     cdef MidpointLane mid
     cdef object owner
     cdef TouchLanes* contact            # of steps in contact, or NULL
+    cdef LaneNumbers numbers
     cdef void* aside[OPERATOR_PARTS]
     cdef readonly int width
     cdef readonly int count             # instances; the lanes beyond repeat the last one
@@ -154,6 +155,7 @@ cdef class ModelStepper:
         if plan.layout != lane_layout():
             raise ImportError("the compiled modules of vitree are of different versions: build all of them anew")
         self.owner, self.width, self.memory, self.shared = owner, VT_WIDTH, memory, plan.shared
+        numbers_make(&self.numbers, memory, &self.shared)
         m = self.shared.m
         self.nq, self.nv = m.nq, m.nv
         self.lane.clock, self.lane.now = clock_make(memory), <Now*>memory.scratch(VT_WIDTH * sizeof(Now))

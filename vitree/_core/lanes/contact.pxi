@@ -41,6 +41,7 @@ cdef struct TouchLanes:
     vt_real* hold
     vt_real* gap_before
     vt_real* told           # (contacts, TOLD)
+    vt_real* friction       # (contacts,) of instances with numbers of their own
     vt_real* node_before    # (nq,)
     bint* active            # (contacts, lanes)
     bint* pushed_before
@@ -102,6 +103,7 @@ cdef int touch_lanes_make(TouchLanes* x, Memory memory, const vt_model* m, int m
     x.target, x.hold, x.gap_before = memory.scratch_reals(most), memory.scratch_reals(most), memory.scratch_reals(most)
     x.lam, x.way = memory.scratch_reals(3 * most), memory.scratch_reals(3 * most)
     x.told, x.node_before = memory.scratch_reals(TOLD * most), memory.scratch_reals(m.nq)
+    x.friction = memory.scratch_reals(most)
     x.was = <bint*>memory.scratch(most * VT_WIDTH * sizeof(bint))
     x.active, x.far, x.pushed_before = (<bint*>memory.scratch(most * VT_WIDTH * sizeof(bint)),
                                         <bint*>memory.scratch(most * VT_WIDTH * sizeof(bint)),
@@ -210,6 +212,27 @@ cdef inline bint same_ports(const int* owner, const HomePlan* plan, int bodies) 
             and (plan.ports == plan.most_ports or owner[plan.ports] == bodies))
 
 
+cdef void come_with_numbers(ModelStepper self, TouchLanes* x) noexcept nogil:
+    # those of the models and contacts of instances, where any has its own
+    cdef const ModelNumbers* given
+    cdef bint own = False
+    cdef int c, l
+    for l in range(VT_WIDTH):
+        own = own or x.home[l].numbers != NULL
+    use_numbers(self, own)
+    for l in range(VT_WIDTH if own else 0):
+        given = x.home[l].numbers
+        if self.numbers.serial[l] == given.serial:
+            continue
+        for c in range(x.plan.contacts):
+            vt_put(&x.friction[c], l, given.touch[c].friction)
+        take_numbers(self, l, given)
+
+
+cdef inline vt_real friction_in_lanes(const TouchLanes* x, ModelStepper self, int c) noexcept nogil:
+    return one_number(x.friction if self.numbers.on else NULL, c, x.plan.touch[c].friction)
+
+
 cdef void come(ModelStepper self, TouchLanes* x) noexcept nogil:
     # what the steps read
     cdef double* at[LENT * MOST_LANES]
@@ -218,6 +241,7 @@ cdef void come(ModelStepper self, TouchLanes* x) noexcept nogil:
     cdef int size[LENT]
     cdef int i, k, l
     cdef const Home* h
+    come_with_numbers(self, x)
     list_arrays(self, x, own, size)
     list_homes(x, at)
     for l in range(VT_WIDTH):
@@ -564,7 +588,7 @@ cdef bint gather_members(ModelStepper self, TouchLanes* x, const vt_real* guess,
             x.patch_centre[e.patch] = add(x.patch_centre[e.patch], where3(has_member(x, k), point_of(x, c)))
         y.dim[k], y.row[k], y.law[k] = e.dim, n, CONE
         y.give[k] = zero
-        mu = vt_set1(e.friction)
+        mu = friction_in_lanes(x, self, c)
         for i in range(LEADS):
             y.lead[LEADS * k + i] = zero
         if e.kind == RUBS:
@@ -595,18 +619,17 @@ cdef bint gather_members(ModelStepper self, TouchLanes* x, const vt_real* guess,
 cdef void gather_joint(ModelStepper self, TouchLanes* x, int k, Vec3 lam, bint slides) noexcept nogil:
     # the law of a joint with dry friction: see `contact_gather` and `post_contact_velocity`
     cdef ContactProblem* y = &x.cones
-    cdef const vt_contact* e = &x.plan.touch[x.member[k]]
     cdef const vt_real* way = x.way + 3 * x.member[k]
     cdef double h = fabs(self.lane.now.h), share = x.plan.node_share
-    cdef vt_real zero = vt_set1(0.0)
+    cdef vt_real zero = vt_set1(0.0), friction = friction_in_lanes(x, self, x.member[k])
     y.law[k] = RUB
     y.lam[y.row[k]] = lam.x
     if not slides:
-        y.mu[k] = (1.0 - share) * e.friction * vt_abs(x.told[TOLD * x.member[k] + 5])
+        y.mu[k] = (1.0 - share) * friction * vt_abs(x.told[TOLD * x.member[k] + 5])
         return
-    y.mu[k] = vt_set1(share * e.friction * h)
-    y.lead[LEADS * k] = way[2] - (1.0 - share) * e.friction * way[1] * way[0]
-    y.mu[k] = vt_select(vt_lt(zero, vt_abs(way[0])), y.mu[k], y.mu[k] + (1.0 - share) * e.friction * way[1])
+    y.mu[k] = share * friction * h
+    y.lead[LEADS * k] = way[2] - (1.0 - share) * friction * way[1] * way[0]
+    y.mu[k] = vt_select(vt_lt(zero, vt_abs(way[0])), y.mu[k], y.mu[k] + (1.0 - share) * friction * way[1])
 
 
 cdef bint ports_at_hand(const TouchLanes* x) noexcept nogil:
@@ -818,7 +841,7 @@ cdef void begin_passes(ModelStepper self, TouchLanes* x) noexcept nogil:
 cdef vt_real stay_in_lanes(ModelStepper self, TouchLanes* x, vt_real e) noexcept nogil:
     # the current impulses rather than the predicted u, in lanes where they are sufficient; returns the residual
     cdef Newton* newton = &self.lane.newton
-    cdef const double* gain = self.shared.choices.gain
+    cdef const Choices* c = &self.shared.choices
     cdef bint stays[MOST_LANES]
     cdef vt_real one, other
     cdef vt_mask some
@@ -828,8 +851,8 @@ cdef vt_real stay_in_lanes(ModelStepper self, TouchLanes* x, vt_real e) noexcept
         x.change[k] = x.u[k] - x.T[k]
     memset(newton.d, 0, self.nv * sizeof(vt_real))
     push_of_ports(self, x, x.change, newton.d)
-    one = weighted(gain, self.nv, newton.r, largest(newton.r, self.nv))
-    other = weighted(gain, self.nv, newton.d, largest(newton.d, self.nv))
+    one = weighted(c, 0, self.nv, newton.r, largest(newton.r, self.nv))
+    other = weighted(c, 0, self.nv, newton.d, largest(newton.d, self.nv))
     for l in range(VT_WIDTH):
         stays[l] = x.foretold[l] and (x.still[l] or not vt_get(one, l) + vt_get(other, l) > newton.now[l].goal)
         x.foretold[l] = x.foretold[l] and not stays[l]
@@ -841,7 +864,7 @@ cdef vt_real stay_in_lanes(ModelStepper self, TouchLanes* x, vt_real e) noexcept
     for k in range(self.nv):
         newton.r[k] = vt_select(some, newton.r[k] + newton.d[k], newton.r[k])
     kick(self, x)
-    one = weighted(gain, self.nv, newton.r, largest(newton.r, self.nv))
+    one = weighted(c, 0, self.nv, newton.r, largest(newton.r, self.nv))
     return vt_select(some, one, e)
 
 
@@ -861,7 +884,7 @@ cdef void set_goals(ModelStepper self, TouchLanes* x, vt_real scale) noexcept no
         p = &self.lane.newton.now[l]
         if x.open[l]:
             p.scale = vt_get(scale, l)
-            p.goal = max(c.tolerance * p.scale, c.rounding * fabs(self.lane.now.h))
+            p.goal = max(c.tolerance * p.scale, rounding_of(c, l) * fabs(self.lane.now.h))
 
 
 cdef void close_lane(ModelStepper self, TouchLanes* x, int l, int k, double turn) noexcept nogil:
@@ -1111,7 +1134,7 @@ cdef void correct_in_lanes(ModelStepper self, TouchLanes* x, int pass_) noexcept
         push_of_ports(self, x, x.change, newton.spare)
         for k in range(self.nv):
             newton.r[k] = vt_select(some, newton.spare[k], newton.r[k])
-        e = weighted(self.shared.choices.gain, self.nv, newton.r, largest(newton.r, self.nv))
+        e = weighted(&self.shared.choices, 0, self.nv, newton.r, largest(newton.r, self.nv))
         for l in range(VT_WIDTH):
             p = &newton.now[l]
             ends[l] = moves[l] and p.error <= p.goal and vt_get(e, l) <= p.goal

@@ -8,7 +8,7 @@ cdef enum:
 
 #: The functions below for what is a stepper, without a reference that a thread without the interpreter could not count
 ctypedef unsigned long long (*SteadyKey)(void* stepper) noexcept nogil
-ctypedef void (*Lend)(void* stepper, Home* h) noexcept nogil
+ctypedef void (*Lend)(void* stepper, Home* h, bint own) noexcept nogil
 ctypedef void (*TakeHome)(void* stepper, const Home* h) noexcept nogil
 ctypedef int (*StepAlone)(void* stepper) noexcept nogil
 ctypedef int (*TakeDrive)(void* stepper, const double* torque, const double* inputs) noexcept nogil
@@ -93,7 +93,7 @@ cdef class ContactLanes:
     cdef double** v             # where their velocities are to be told, and whether they are
     cdef bint* told
     cdef bint* held
-    cdef bint* alike            # they have the model of the owner, its contacts and its drives
+    cdef int* alike             # UNLIKE ... of the steps of the owner
     cdef int* ball_of           # (contacts,) see `HomePlan`
     cdef Py_ssize_t most
     cdef readonly long together     # steps of instances that were taken in lanes, those that were tried, and all
@@ -156,21 +156,12 @@ cdef class ContactLanes:
         self.alone = <bint*>PyMem_Realloc(self.alone, count * sizeof(bint))
         self.told = <bint*>PyMem_Realloc(self.told, count * sizeof(bint))
         self.held = <bint*>PyMem_Realloc(self.held, count * sizeof(bint))
-        self.alike = <bint*>PyMem_Realloc(self.alike, count * sizeof(bint))
+        self.alike = <int*>PyMem_Realloc(self.alike, count * sizeof(int))
         if (self.room == NULL or self.key == NULL or self.status == NULL or self.left == NULL or self.alone == NULL
                 or self.told == NULL or self.held == NULL or self.alike == NULL):
             raise MemoryError
         self.most = count
         return 0
-
-    cdef bint fits(self, ModelStepper one):
-        # whether a stepper takes the same steps of the same model
-        cdef ModelStepper own = self.owner
-        return (one.model is own.model and one.contacts is own.contacts and one.drives is own.drives
-                and one.kind == own.kind and one.post_contact.behind == own.post_contact.behind
-                and one.shared.schedule.span == own.shared.schedule.span
-                and one.shared.choices.tolerance == own.shared.choices.tolerance
-                and (one.shared.choices.gain == NULL) == (own.shared.choices.gain == NULL))
 
 
 cdef int kept_ports(const Touching* x, int bodies) noexcept nogil:
@@ -223,8 +214,12 @@ cdef unsigned long long steady_key(ModelStepper self) noexcept nogil:
     return bodies ^ all << 16 if 2 * ports > 3 * rows or (bodies >> 63 and rows <= ports) else bodies
 
 
-cdef void lend(ModelStepper self, Home* h) noexcept nogil:
+cdef void lend(ModelStepper self, Home* h, bint own) noexcept nogil:
+    # own: and its numbers
     cdef Touching* x = &self.contact
+    self.numbers.m, self.numbers.drive = self.shared.m, self.shared.drive
+    self.numbers.touch, self.numbers.choices = self.touch, &self.shared.choices
+    h.numbers = &self.numbers if own else NULL
     h.q, h.x, h.u, h.tau = self.lane.state.q, self.lane.state.x, self.lane.drive.u, self.lane.drive.tau
     h.seen, h.table = self.lane.guesses[0].seen, self.lane.guesses[0].table
     h.gains, h.multi = <double*>self.linear.gains, <double*>self.linear.multi
@@ -317,11 +312,14 @@ cdef void step_group(ContactLanes lanes, void** at, const int* which, int count)
     cdef const Home* first
     cdef Home* h
     cdef int k, l = 0, most = 6 * min(lanes.members, lanes.owner.shared.m.nbody) + lanes.joints, steps = <int>MOST_AT_ONCE
+    cdef bint own = False
+    for k in range(count):
+        own = own or lanes.alike[which[k]] != IDENTICAL
     if count < min(FEWEST_TOGETHER, lanes.width):
         return
     for k in range(count):
         h = home[l] = &lanes.room[which[k]]
-        give(at[which[k]], h)
+        give(at[which[k]], h, own)
         h.v = lanes.v[which[k]] if lanes.tells else NULL
         first = home[0]
         if h.ports > most or h.ports != first.ports or memcmp(h.owner, first.owner, h.ports * sizeof(int)) != 0:
@@ -406,7 +404,7 @@ def advance_in_lanes(ContactLanes lanes, tuple steppers, const Py_ssize_t[::1] w
     lanes.tells, lanes.v = by_momentum and lanes.owner.answers_by_factors, at.v
     memset(lanes.held, 0, m * sizeof(bint))
     for i in range(m):
-        lanes.alike[i] = at.stepper[i] != NULL and lanes.fits(<ModelStepper>at.stepper[i])
+        lanes.alike[i] = likeness(lanes.owner, <ModelStepper>at.stepper[i]) if at.stepper[i] != NULL else UNLIKE
     try:
         with nogil:
             for i in range(m):

@@ -6,7 +6,16 @@ cdef enum:
     STEADY_JOINTS = 64      # and joints with dry friction
 
 
+cdef struct ModelNumbers:       # of a stepper, for lanes in which the numbers of a model are not those of all
+    unsigned long long serial   # of the stepper
+    const vt_model* m
+    const vt_drive* drive
+    const vt_contact* touch
+    const Choices* choices
+
+
 cdef struct Home:               # of an instance
+    const ModelNumbers* numbers # or NULL: those of the plan
     double* q                   # (nq,), replaced by those of the end of the step
     double* x                   # (nv,)
     const double* u             # (nu,) inputs

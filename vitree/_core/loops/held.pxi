@@ -142,7 +142,7 @@ cdef double held_residual(ModelStepper self, double e) noexcept nogil:
         if self.lane.fronts.planned:
             hold_by_plans(self, x.r)
     clear_locked(self, x.r)
-    return weighted(self.shared.choices.gain, self.nv, x.r, largest(x.r, self.nv)) if isfinite(e) else e
+    return weighted(&self.shared.choices, 0, self.nv, x.r, largest(x.r, self.nv)) if isfinite(e) else e
 
 
 cdef double held_error(ModelStepper self, const Pass* p, double closed) noexcept nogil:

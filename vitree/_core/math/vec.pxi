@@ -171,6 +171,12 @@ cdef inline Mat3 mat_cross(Mat3 A, Vec3 b) noexcept nogil:
                 sub(scale(b.y, A.x), scale(b.x, A.y)))
 
 
+cdef inline Sym3 load_sym(const vt_real* a) noexcept nogil:
+    cdef Sym3 r
+    r.xx, r.xy, r.xz, r.yy, r.yz, r.zz = a[0], a[1], a[2], a[3], a[4], a[5]
+    return r
+
+
 cdef inline Sym3 constant_sym(const double* a) noexcept nogil:
     cdef Sym3 r
     r.xx = vt_set1(a[0])

@@ -20,7 +20,7 @@ cdef inline vt_real drive_at_ease(const vt_drive* d, vt_real x, vt_real rate, co
     # kp (target - x) + kd (target rate - rate)
     cdef vt_real goal = u[d.target] if d.target >= 0 else vt_set1(d.goal)
     cdef vt_real goal_rate = u[d.rate] if d.rate >= 0 else vt_set1(d.goal_rate)
-    return d.kp * (goal - x) + d.kd * (goal_rate - rate)
+    return kp_of(d) * (goal - x) + kd_of(d) * (goal_rate - rate)
 
 
 cdef inline vt_real limit_slope(const vt_drive* d, vt_real rate) noexcept nogil:
@@ -37,7 +37,7 @@ cdef DriveAt drive_at(const vt_drive* d, vt_real x, vt_real rate, const vt_real*
     cdef vt_real most, least, none = vt_set1(0.0)
     cdef vt_mask over, under
     at.force = drive_at_ease(d, x, rate, u)
-    at.by_position, at.by_rate = vt_set1(d.kp), vt_set1(d.kd)
+    at.by_position, at.by_rate = kp_of(d), kd_of(d)
     if d.effort == INFINITY and d.speed == INFINITY:
         return at
     most, least = effort_left(d, rate), -effort_left(d, -rate)
@@ -72,8 +72,7 @@ cdef void stop_within_effort(const vt_drive* drive, int count, const vt_real* q,
     # a drive that a correction would move from one effort limit beyond the other is placed in between, where it has a
     # slope: from there Newton's iteration converges, where it could cycle
     cdef const vt_drive* d
-    cdef vt_real before, after, most, halfway
-    cdef double slope
+    cdef vt_real before, after, most, halfway, slope
     cdef int k, i
     for k in range(count):
         d = &drive[k]
@@ -81,9 +80,9 @@ cdef void stop_within_effort(const vt_drive* drive, int count, const vt_real* q,
             continue
         i = d.iv
         most = vt_set1(d.effort)
-        slope = share * h * d.kp + d.kd
+        slope = share * h * kp_of(d) + kd_of(d)
         before = drive_at_ease(d, q[d.iq] + share * y[i], y[i] / vt_set1(h), u)
         after = before - slope * change[i] / vt_set1(h)
-        halfway = vt_select(vt_lt(before * after, vt_set1(0.0)), before * h / vt_set1(slope), change[i])
+        halfway = vt_select(vt_lt(before * after, vt_set1(0.0)), before * h / slope, change[i])
         halfway = vt_select(vt_lt(most, vt_abs(after)), halfway, change[i])
         change[i] = vt_select(vt_lt(most, vt_abs(before)), halfway, change[i])

@@ -66,9 +66,9 @@ cdef inline void rigid_slopes(const vt_body* b, const vt_real* v, const AbaBody*
     # of one body: inertia, D, and the wrench that moves it
     cdef Vec3 w = x.w, Jw, turn
     cdef Mat3 A
-    s.all.mass = vt_set1(b.mass)
-    s.all.h = mul(x.R, constant3(b.h))
-    s.all.J = rotate_sym(x.R, constant_sym(b.Io))
+    s.all.mass = mass_of(b)
+    s.all.h = mul(x.R, moment_of(b))
+    s.all.J = rotate_sym(x.R, inertia_of(b))
     s.all.last = i
     s.all.count = 1
     turn = zero3()

@@ -3,12 +3,12 @@
 
 cdef inline vt_real friction_coefficient(const vt_model* m, int k, vt_real v) noexcept nogil:
     # friction over velocity, the equivalent damping
-    return vt_set1(m.friction[k]) / vt_sqrt(v * v + m.friction_square[k])
+    return friction_of(m, k) / vt_sqrt(v * v + friction_square_of(m, k))
 
 
 cdef inline vt_real friction_slope(const vt_model* m, int k, vt_real v) noexcept nogil:
     # f e^2/(v^2 + e^2)^(3/2), minus the slope of the force
-    return friction_coefficient(m, k, v) * vt_set1(m.friction_square[k]) / (v * v + m.friction_square[k])
+    return friction_coefficient(m, k, v) * friction_square_of(m, k) / (v * v + friction_square_of(m, k))
 
 
 cdef inline void add_friction(const vt_model* m, double h, const vt_real* y, double share, vt_real* out) noexcept nogil:
@@ -28,5 +28,5 @@ cdef void stop_at_rest(const vt_model* m, double h, const vt_real* y, vt_real* c
     for k in range(m.nv):
         if m.friction[k] != 0.0:
             turns = vt_lt(y[k] * (y[k] + change[k]), vt_set1(0.0))
-            fast = vt_lt(vt_set1(h * h * m.friction_square[k]), y[k] * y[k])
+            fast = vt_lt(h * h * friction_square_of(m, k), y[k] * y[k])
             change[k] = vt_select(turns, vt_select(fast, -y[k], change[k]), change[k])

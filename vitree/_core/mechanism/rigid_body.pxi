@@ -92,7 +92,7 @@ cdef inline void add_armature(const vt_model* m, vt_real s, const vt_real* rate,
     cdef int k
     for k in range(m.nv):
         if m.armature[k] != 0.0:
-            out[k] = out[k] + s * vt_set1(m.armature[k]) * rate[k]
+            out[k] = out[k] + s * armature_of(m, k) * rate[k]
 
 
 cdef inline void rnea_motion(const vt_model* m, const double* gravity, const vt_real* q, const vt_real* v,
@@ -127,9 +127,9 @@ cdef inline void rnea_motion(const vt_model* m, const double* gravity, const vt_
         s.a = acc
 
         # Newton and Euler about the origin: f = m a + dw x h + w x (w x h), n = I dw + w x I w + h x a
-        I = constant_sym(b.Io)
-        h = constant3(b.h)
-        s.f = add(scale(vt_set1(b.mass), acc), add(cross(dw, h), cross(w, cross(w, h))))
+        I = inertia_of(b)
+        h = moment_of(b)
+        s.f = add(scale(mass_of(b), acc), add(cross(dw, h), cross(w, cross(w, h))))
         s.n = add(add(symmul(I, dw), cross(w, symmul(I, w))), cross(h, acc))
 
 
@@ -221,10 +221,10 @@ cdef inline void aba_motion(const vt_model* m, const vt_real* q, const vt_real* 
         w = s.w
 
         # the rigid body: J = R Io R^T, H = h^, M = m 1; bias w x J w and w x (w x h), less the wrench on it
-        h = mul(s.R, constant3(b.h))
-        s.I.J = rotate_sym(s.R, constant_sym(b.Io))
+        h = mul(s.R, moment_of(b))
+        s.I.J = rotate_sym(s.R, inertia_of(b))
         s.I.H = hat(h)
-        s.I.M = diagonal(vt_set1(b.mass))
+        s.I.M = diagonal(mass_of(b))
         s.I.bn = cross(w, symmul(s.I.J, w))
         s.I.bf = cross(w, cross(w, h))
         if wrench != NULL:
@@ -258,7 +258,7 @@ cdef inline void aba_inertias(const vt_model* m, const vt_real* stiff, const vt_
         # U = I S, D = S^T U + armature, u = tau - S^T bias
         joint_inertia_column(b, s.R.z, &s.I, &s.Un, &s.Uf)
         s.Dinv = vt_set1(1.0) / (joint_pairing(b, s.R.z, s.Un, s.Uf)
-                                 + (stiff[b.iv] if stiff != NULL else vt_set1(m.armature[b.iv])))
+                                 + (stiff[b.iv] if stiff != NULL else armature_of(m, b.iv)))
         s.u = joint_remainder(b, s.R.z, tau[b.iv], s.I.bn, s.I.bf)
         if b.locked:
             s.Dinv = vt_set1(0.0)
@@ -451,10 +451,10 @@ cdef void crba(const vt_model* m, const vt_real* q, vt_real* M, CrbaBody* x, Pos
         b = &m.body[i]
         s = &x[i]
         pose_body(m, i, q, &axes, i - 1, pose)
-        s.mass = vt_set1(b.mass)
-        n = constant3(b.h)
+        s.mass = mass_of(b)
+        n = moment_of(b)
         vt_axes_times(&axes, &n.x, &s.h.x)
-        s.J = axes_rotate_sym(&axes, constant_sym(b.Io))
+        s.J = axes_rotate_sym(&axes, inertia_of(b))
         s.last = i
         s.count = 1
     for i in range(m.nbody - 1, -1, -1):
@@ -475,7 +475,7 @@ cdef void crba(const vt_model* m, const vt_real* q, vt_real* M, CrbaBody* x, Pos
             hand_down_rigid(&x[b.parent], s, pose[i].t)
     if m.rotors:
         for k in range(nv):
-            M[k * nv + k] = M[k * nv + k] + vt_set1(m.armature[k])
+            M[k * nv + k] = M[k * nv + k] + armature_of(m, k)
 
 
 # ---- is the mass matrix regular? ----------------------------------------------------------------
@@ -544,7 +544,7 @@ cdef void pivots(const vt_model* m, const vt_real* q, const vt_real* none, vt_re
         b = &m.body[i]
         terms[i] = x[i].I
         for l in range(joint_nv(b)):
-            out[m.nv + b.iv + l] = inertia_along(b, x[i].R, l, &terms[i]) + vt_set1(m.armature[b.iv + l])
+            out[m.nv + b.iv + l] = inertia_along(b, x[i].R, l, &terms[i]) + armature_of(m, b.iv + l)
     aba_inertias(m, NULL, none, 0, m.nbody, x)
     for i in range(m.nbody - 1, -1, -1):
         b = &m.body[i]
@@ -557,8 +557,8 @@ cdef void pivots(const vt_model* m, const vt_real* q, const vt_real* none, vt_re
             push = add(tmul(s.I.H, w), symmul(s.I.M, v))
             for k in range(n):
                 D[k * n + l] = inertia_against(b, s.R, k, turn, push)
-            D[l * n + l] = D[l * n + l] + vt_set1(m.armature[b.iv + l])
-            r = inertia_along(b, s.R, l, E) + vt_set1(m.armature[b.iv + l])
+            D[l * n + l] = D[l * n + l] + armature_of(m, b.iv + l)
+            r = inertia_along(b, s.R, l, E) + armature_of(m, b.iv + l)
             own = out[m.nv + b.iv + l]
             out[b.iv + l] = vt_set1(1.0) / r
             r = r / (dot(w, w) * (E.J.xx + E.J.yy + E.J.zz) + dot(v, v) * (E.M.xx + E.M.yy + E.M.zz))
@@ -612,19 +612,19 @@ cdef void energy(const vt_model* m, const vt_real* q, const vt_real* v, vt_real*
     for i in range(m.nbody):
         b = &m.body[i]
         # the COM and its velocity; then each body's L = Ic w and P = m vc
-        c = mul(pose[i].R, constant3(b.com))
+        c = mul(pose[i].R, com_of(b))
         vc = add(x[i].v, cross(x[i].w, c))
         c = add(c, pose[i].o)
-        P = scale(vt_set1(b.mass), vc)
-        L = mul(pose[i].R, symmul(constant_sym(b.Ic), tmul(pose[i].R, x[i].w)))
+        P = scale(mass_of(b), vc)
+        L = mul(pose[i].R, symmul(central_inertia_of(b), tmul(pose[i].R, x[i].w)))
         T = T + 0.5 * (dot(P, vc) + dot(L, x[i].w))
         angular = add(angular, add(L, cross(c, P)))
         linear = add(linear, P)
-        first = axpy(vt_set1(b.mass), c, first)
-        mass = mass + vt_set1(b.mass)
+        first = axpy(mass_of(b), c, first)
+        mass = mass + mass_of(b)
     if m.rotors:
         for i in range(m.nv):
-            T = T + 0.5 * (vt_set1(m.armature[i]) * v[i] * v[i])
+            T = T + 0.5 * (armature_of(m, i) * v[i] * v[i])
     out[0] = T
     out[1] = -dot(constant3(m.g), first)
     store3(out + 2, angular)

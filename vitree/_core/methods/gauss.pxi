@@ -484,7 +484,7 @@ cdef void gauss_gather(const vt_model* m, const double* below, const vt_real* q,
     for i in range(m.nbody):
         b = &m.body[i]
         joint_pose(b, q, &body[i].R, &body[i].p)
-        body[i].h = constant3(b.h)
+        body[i].h = moment_of(b)
     for i in range(m.nbody - 1, -1, -1):
         s = &body[i]
         if m.body[i].parent >= 0:
@@ -522,9 +522,9 @@ cdef inline void gauss_sweep_out(const GaussStep* step, int i, int block, const 
         joint_add_own(b, v[b.iv], &w, &u)
     s.w = w
     s.u = u
-    s.h = constant3(b.h)
-    s.n = add(symmul(constant_sym(b.Io), w), cross(s.h, u))
-    s.f = add(cross(w, s.h), scale(vt_set1(b.mass), u))
+    s.h = moment_of(b)
+    s.n = add(symmul(inertia_of(b), w), cross(s.h, u))
+    s.f = add(cross(w, s.h), scale(mass_of(b), u))
 
 
 cdef inline void gauss_sweep_in(const GaussStep* step, int i, int block, const vt_real* q,
@@ -670,9 +670,9 @@ cdef inline void gauss_factor_block(GaussStep* step, const vt_real* q, int block
         s = &step.inertia[i]
         x = &step.factor[block * m.nbody + i]
         place_body(b, q, &step.inertia[b.parent].R if b.parent >= 0 else NULL, &s.R, &x.t)
-        s.I.J = rotate_sym(s.R, constant_sym(b.Io))
-        s.I.H = hat(mul(s.R, constant3(b.h)))
-        s.I.M = diagonal(vt_set1(b.mass))
+        s.I.J = rotate_sym(s.R, inertia_of(b))
+        s.I.H = hat(mul(s.R, moment_of(b)))
+        s.I.M = diagonal(mass_of(b))
     for i in range(m.nbody - 1, -1, -1):
         b = &m.body[i]
         s = &step.inertia[i]

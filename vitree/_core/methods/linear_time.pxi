@@ -115,9 +115,9 @@ cdef void lt_node(const vt_model* m, const vt_real* q, int split, Node* node) no
     for i in range(m.nbody):
         up = m.body[i].parent
         place_body(&m.body[i], q, &node[up].R if up >= 0 else NULL, &node[i].R, &node[i].t)
-        node[i].c = mul(node[i].R, constant3(m.body[i].com))
+        node[i].c = mul(node[i].R, com_of(&m.body[i]))
         if not lt_splits(&m.body[i], split):
-            node[i].I = rotate_sym(node[i].R, constant_sym(m.body[i].Ic))
+            node[i].I = rotate_sym(node[i].R, central_inertia_of(&m.body[i]))
 
 
 cdef void lt_weight(const vt_model* m, const Node* node, const vt_real* wrench, Solve* s,
@@ -129,7 +129,7 @@ cdef void lt_weight(const vt_model* m, const Node* node, const vt_real* wrench, 
             weight[i] = vt_set1(0.0)
         return
     for i in range(m.nbody):
-        s[i].f = scale(vt_set1(m.body[i].mass), constant3(m.g))
+        s[i].f = scale(mass_of(&m.body[i]), constant3(m.g))
         s[i].n = cross(node[i].c, s[i].f)
         if wrench != NULL:
             s[i].n = add(s[i].n, load3(wrench + 6 * i))
@@ -203,7 +203,7 @@ cdef inline void lt_momenta(const vt_model* m, const Node* x, int split, Trial* 
     for i in range(m.nbody):
         b = &m.body[i]
         if b.inert:
-            lt_momentum(&x[i], vt_set1(b.mass), constant_sym(b.Ic), lt_splits(b, split), &z[i])
+            lt_momentum(&x[i], mass_of(b), central_inertia_of(b), lt_splits(b, split), &z[i])
         else:
             lt_no_momentum(&z[i])
 
@@ -282,11 +282,11 @@ cdef inline void lt_damp(const vt_model* m, const vt_body* b, const vt_real* y, 
     cdef int k
     cdef vt_real e[6]
     if not joint_multi(b):
-        out[b.iv] = out[b.iv] + s * m.damping[b.iv] * y[b.iv]
+        out[b.iv] = out[b.iv] + s * damping_of(m, b.iv) * y[b.iv]
         return
     joint_logarithm(b, y, e)
     for k in range(b.nv):
-        out[b.iv + k] = out[b.iv + k] + s * m.damping[b.iv + k] * e[k]
+        out[b.iv + k] = out[b.iv + k] + s * damping_of(m, b.iv + k) * e[k]
 
 
 cdef void lt_end(const LinearTimeStep* step, const Node* node2, const vt_real* r, const vt_real* force,
@@ -338,7 +338,7 @@ cdef inline void lt_body_block(const LinearTimeStep* step, int i, Block* A) noex
     if lt_splits(&step.m.body[i], step.split):
         lt_add_split_block(&step.m.body[i], x, z, first, second, A)
         return
-    lt_twist_block(step.m.body[i].mass, x, z, &K)
+    lt_twist_block(mass_of(&step.m.body[i]), x, z, &K)
     add_block(A, &K, first, second)
 
 
@@ -368,10 +368,10 @@ cdef inline void lt_add_split_block(const vt_body* b, const Node* x, const Trial
     # about the COM df/dp = m 1, dg/dw = I, and the torque changes by -f^ where the COM moves; about a point that both
     # arms lead to:
     #     nw = dn/dw + f^ second^ - m first^ second^,  nv = m first^ - f^,  fw = -m second^,  fv = m 1
-    cdef vt_real mass = vt_set1(b.mass), ss = dot(z.w, z.w), gamma1 = vt_gamma1(ss, z.g0, z.gamma)
+    cdef vt_real mass = mass_of(b), ss = dot(z.w, z.w), gamma1 = vt_gamma1(ss, z.g0, z.gamma)
     cdef Mat3 L = log_derivative(z.w, z.gamma, ss), nw
     cdef Vec3 moment = scale(-mass, second)
-    nw = mul3(torque_derivative(z, gamma1, L, full(rotate_sym(x.R, constant_sym(b.Ic)))), L)
+    nw = mul3(torque_derivative(z, gamma1, L, full(rotate_sym(x.R, central_inertia_of(b)))), L)
     nw = add3(sub3(nw, two_hats(neg(z.f), second)), two_hats(first, moment))
     A.nw = add3(A.nw, nw)
     A.nv = add3(A.nv, hat(sub(scale(mass, first), z.f)))
@@ -379,9 +379,9 @@ cdef inline void lt_add_split_block(const vt_body* b, const Node* x, const Trial
     A.fv = plus_diagonal(A.fv, mass)
 
 
-cdef inline void lt_twist_block(double m, const Node* x, const Trial* z, Block* K) noexcept nogil:
+cdef inline void lt_twist_block(vt_real mass, const Node* x, const Trial* z, Block* K) noexcept nogil:
     # the same about the COM
-    cdef vt_real gamma1, gamma2, kappa2, ss, psi, psi1, psi2, wp, pp, mass = vt_set1(m)
+    cdef vt_real gamma1, gamma2, kappa2, ss, psi, psi1, psi2, wp, pp
     cdef Mat3 L, fw, fp, gw, zero = zero33()
     ss = dot(z.w, z.w)
     vt_log_coefficients2(ss, z.g0, z.gamma, z.kappa, z.kappa1, &gamma1, &gamma2, &kappa2)
@@ -451,7 +451,7 @@ cdef void lt_factor(const LinearTimeStep* step, int first, int end, Signs* signs
 
 cdef inline vt_real lt_slopes(const LinearTimeStep* step, const vt_body* b, vt_real D) noexcept nogil:
     # D + armature + (h/2) (damping + slopes of friction, drives and springs), of a joint of one coordinate
-    D = D + vt_set1(0.5 * step.h * step.m.damping[b.iv] + step.m.armature[b.iv])
+    D = D + (0.5 * step.h * damping_of(step.m, b.iv) + armature_of(step.m, b.iv))
     if step.slope != NULL:
         D = D + 0.5 * step.h * step.slope[b.iv]
     if step.m.rubbing:
@@ -515,7 +515,7 @@ cdef inline void lt_damping(const vt_model* m, const vt_body* b, const vt_real* 
             unit[j] = vt_set1(1.0 if j == k else 0.0)
         joint_logarithm_change(b, y, unit)
         for j in range(b.nv):
-            D[j * width + k] = D[j * width + k] + size * m.damping[b.iv + j] * unit[j]
+            D[j * width + k] = D[j * width + k] + size * damping_of(m, b.iv + j) * unit[j]
 
 
 cdef void lt_eliminate_multi(const LinearTimeStep* step, int i, Signs* signs) noexcept nogil:
@@ -604,9 +604,9 @@ cdef void lt_jacobian(const LinearTimeStep* step, vt_real* J) noexcept nogil:
             lt_damping(m, b, step.increment, -0.5, J + b.iv * m.nv + b.iv, m.nv)
         else:
             J[b.iv * m.nv + b.iv] = J[b.iv * m.nv + b.iv] - 0.5 * (
-                m.damping[b.iv] + friction_slope(m, b.iv, vt_set1(1.0 / step.h) * step.increment[b.iv]))
+                damping_of(m, b.iv) + friction_slope(m, b.iv, vt_set1(1.0 / step.h) * step.increment[b.iv]))
             if m.rotors:
-                J[b.iv * m.nv + b.iv] = J[b.iv * m.nv + b.iv] - vt_set1(m.armature[b.iv] / step.h)
+                J[b.iv * m.nv + b.iv] = J[b.iv * m.nv + b.iv] - armature_of(m, b.iv) / vt_set1(step.h)
             if step.slope != NULL:
                 J[b.iv * m.nv + b.iv] = J[b.iv * m.nv + b.iv] - 0.5 * step.slope[b.iv]
 

@@ -56,7 +56,7 @@ cdef void lt_mass_slopes(const LinearTimeStep* step, const Node* node2, const vt
         own.w1, own.v1 = add(own.w1, w), add(own.v1, v)
         joint_displacement(b, two.R, d2, &w, &v)
         own.w2, own.v2 = add(own.w2, w), add(own.v2, v)
-        mass = vt_set1(b.mass)
+        mass = mass_of(b)
         # gravity: (h/2) m g.(x1 + x2)
         way1, way2 = add(own.v1, cross(own.w1, one.c)), add(own.v2, cross(own.w2, two.c))
         by_mass = half * dot(g, add(way1, way2))
@@ -110,7 +110,7 @@ cdef void mid_mass_slopes(const MidStep* step, const vt_real* eta, const vt_real
         mid_tree_changes(step, x)
     for i in range(m.nbody):
         b, s, own = &m.body[i], &step.body[i], &x[i]
-        mass = vt_set1(b.mass)
+        mass = mass_of(b)
         g = mid_fall(m, step.trees, i)
         way = scale(h, add(own.v1, cross(own.w1, s.c)))
         total = axpy(mass, sub(way, along_tree(&m.tree[b.whole], way)) if step.trees != NULL and b.whole >= 0 else way, total)
@@ -135,7 +135,7 @@ cdef inline void mid_tree_changes(const MidStep* step, const Displaced* x) noexc
         k, s = m.body[i].whole, &step.body[i]
         if k >= 0:
             v = add(add(x[i].v2, cross(x[i].w2, s.c)), cross(x[i].w1, add(s.v, cross(s.w, s.c))))
-            step.trees.tree[k].moved = axpy(vt_set1(m.body[i].mass), v, step.trees.tree[k].moved)
+            step.trees.tree[k].moved = axpy(mass_of(&m.body[i]), v, step.trees.tree[k].moved)
     for k in range(m.ntree):
         step.trees.tree[k].moved = scale(vt_set1(1.0 / m.tree[k].mass), along_tree(&m.tree[k], step.trees.tree[k].moved))
 
@@ -167,18 +167,18 @@ cdef void mid_tree_masses(const MidStep* step, const vt_real* d1, const vt_real*
         joint_displacement(b, s.R2, d2, &w, &v)
         own.w2, own.v2 = add(own.w2, w), add(own.v2, v)
         move[i] = add(move[b.parent], s.dt) if b.parent >= 0 else s.dt
-        c1, c2 = mul(s.R1, constant3(b.com)), mul(s.R2, constant3(b.com))
+        c1, c2 = mul(s.R1, com_of(b)), mul(s.R2, com_of(b))
         z = &step.trees.tree[b.whole]
-        z.moved = axpy(vt_set1(b.mass), sub(add(own.v2, cross(own.w2, c2)), add(own.v1, cross(own.w1, c1))), z.moved)
+        z.moved = axpy(mass_of(b), sub(add(own.v2, cross(own.w2, c2)), add(own.v1, cross(own.w1, c1))), z.moved)
     for k in range(m.ntree):
         step.trees.tree[k].moved = scale(vt_set1(1.0 / m.tree[k].mass), along_tree(&m.tree[k], step.trees.tree[k].moved))
     for i in range(m.nbody):
         b, s, own = &m.body[i], &step.trees.node[i], &x[i]
         if b.whole < 0:
             continue
-        tree, z, mass = &m.tree[b.whole], &step.trees.tree[b.whole], vt_set1(b.mass)
+        tree, z, mass = &m.tree[b.whole], &step.trees.tree[b.whole], mass_of(b)
         W = scale(h, z.way)
-        c1, c2 = mul(s.R1, constant3(b.com)), mul(s.R2, constant3(b.com))
+        c1, c2 = mul(s.R1, com_of(b)), mul(s.R2, com_of(b))
         way1, way2 = add(own.v1, cross(own.w1, c1)), add(own.v2, cross(own.w2, c2))
         v = sub(add(move[i], mul(s.M, c1)), W)
         out[WEIGHED * i] = out[WEIGHED * i] + (inverse * (dot(v, z.moved) + dot(W, sub(way2, way1)))

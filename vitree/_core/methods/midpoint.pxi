@@ -160,7 +160,7 @@ cdef void mid_forward(const MidStep* step, const vt_real* q1, vt_real* qm) noexc
     else:
         for i in range(m.nbody):
             b = &m.body[i]
-            mid_momentum(vt_set1(b.mass), constant3(b.com), constant_sym(b.Ic), constant3(m.g), &step.body[i])
+            mid_momentum(mass_of(b), com_of(b), central_inertia_of(b), constant3(m.g), &step.body[i])
     if step.trees != NULL:
         mid_see_trees(m, step.body, step.trees)
         mid_ends(m, step.h, step.increment, step.trees)
@@ -237,7 +237,7 @@ cdef void mid_residual(const MidStep* step, const vt_real* p1, const vt_real* ta
     cdef int i
     cdef double h = step.h, share = step.start
     for i in range(m.nv):
-        r[i] = step.L_rate[i] - p1[i] - share * (h * (step.L_q[i] + tau[i]) - m.damping[i] * step.increment[i])
+        r[i] = step.L_rate[i] - p1[i] - share * (h * (step.L_q[i] + tau[i]) - damping_of(m, i) * step.increment[i])
     if m.rubbing:
         add_friction(m, h, step.increment, share, r)
     if m.nmulti:
@@ -272,7 +272,7 @@ cdef void mid_residual_multi(const MidStep* step, int i, const vt_real* p1, cons
     # F = ad_U^T pi + gam + tau - damping y/h
     joint_expand(b, step.L_rate, &g.n, &g.f)
     for k in range(b.iv, b.iv + b.nv):
-        r[k] = step.L_q[k] + tau[k] - step.m.damping[k] * inverse * step.increment[k]
+        r[k] = step.L_q[k] + tau[k] - damping_of(step.m, k) * inverse * step.increment[k]
     joint_expand(b, r, &g.Fn, &g.Ff)
     ad_pull(g.dlog, g.n, g.f, &n, &f)
     ad_pull(g.Ea, g.Fn, g.Ff, &en, &ef)
@@ -287,7 +287,7 @@ cdef void mid_end(const MidStep* step, const vt_real* r, const vt_real* tau, vt_
     cdef int i
     cdef double h = step.h, share = step.end
     for i in range(m.nv):
-        p2[i] = step.L_rate[i] + share * (h * (step.L_q[i] + tau[i]) - m.damping[i] * step.increment[i]) - r[i]
+        p2[i] = step.L_rate[i] + share * (h * (step.L_q[i] + tau[i]) - damping_of(m, i) * step.increment[i]) - r[i]
     if m.rubbing:
         add_friction(m, h, step.increment, -share, p2)
     if m.nmulti:
@@ -451,17 +451,17 @@ cdef inline void mid_body_block(const vt_body* b, const MidBody* a, Vec3 g,
     # a body alone: momentum n = (I + m (c.c 1 - c c^T)) dw + m c x dv, f = m dv - m c x dw; gravity's wrench turns by
     # m c^ g^ and m g^, and what else acts on the body by turning (27,) or NULL
     cdef int j, k
-    cdef Vec3 hm = scale(vt_set1(b.mass), a.c)
+    cdef Vec3 hm = scale(mass_of(b), a.c)
     cdef Mat3 zero = zero33()
     for j in range(4):
         for k in range(4):
             e.A[j][k] = zero
-    e.A[0][2] = full(addsym(a.I, point_inertia(vt_set1(b.mass), a.c)))
+    e.A[0][2] = full(addsym(a.I, point_inertia(mass_of(b), a.c)))
     e.A[0][3] = hat(hm)
     e.A[1][2] = hat(neg(hm))
-    e.A[1][3] = plus_diagonal(zero, vt_set1(b.mass))
+    e.A[1][3] = plus_diagonal(zero, mass_of(b))
     e.A[2][0] = cross_mat(hm, hat(g))
-    e.A[3][0] = hat(scale(vt_set1(b.mass), g))
+    e.A[3][0] = hat(scale(mass_of(b), g))
     if turning != NULL:
         e.A[2][0] = add3(e.A[2][0], load33(turning))
         e.A[2][1] = add3(e.A[2][1], load33(turning + 9))
@@ -532,9 +532,9 @@ cdef inline vt_real mid_slopes(const MidStep* step, const vt_body* b, const vt_r
                                vt_real D) noexcept nogil:
     # D - armature/h - start (damping + slopes of friction and drives + alpha h stiffness)
     cdef double h = step.h, share = step.start
-    D = D - vt_set1(share * step.m.damping[b.iv])
+    D = D - share * damping_of(step.m, b.iv)
     if step.m.rotors:
-        D = D - vt_set1(step.m.armature[b.iv] / h)
+        D = D - armature_of(step.m, b.iv) / vt_set1(h)
     if step.m.rubbing:
         D = D - share * friction_slope(step.m, b.iv, vt_set1(1.0 / h) * step.increment[b.iv])
     if step.slope != NULL:
@@ -704,7 +704,7 @@ cdef inline void mid_own_damping(const MidStep* step, int i, vt_real* D) noexcep
     put_matrix(transpose(g.Ea.d), &H[21], 6)
     for j in range(b.nv):
         for k in range(b.nv):
-            D[j * b.nv + k] = D[j * b.nv + k] - step.m.damping[b.iv + k] * (
+            D[j * b.nv + k] = D[j * b.nv + k] - damping_of(step.m, b.iv + k) * (
                 H[6 * joint_order(b, j) + joint_order(b, k)])
 
 

@@ -54,8 +54,8 @@ cdef void mid_node(const vt_model* m, const vt_real* q1, MidTrees* x) noexcept n
             continue
         s = &x.node[i]
         place_body(b, q1, &x.node[b.parent].R1 if b.parent >= 0 else NULL, &s.R1, &s.t1)
-        s.mass = vt_set1(b.mass)
-        s.own = s.first1 = scale(s.mass, mul(s.R1, constant3(b.com)))
+        s.mass = mass_of(b)
+        s.own = s.first1 = scale(s.mass, mul(s.R1, com_of(b)))
     for i in range(m.nbody - 1, -1, -1):
         b = &m.body[i]
         if b.whole < 0:
@@ -124,7 +124,7 @@ cdef void mid_ends(const vt_model* m, double h, const vt_real* y, MidTrees* x) n
         if tree.tied:
             continue
         s = &x.node[tree.root]
-        x.tree[k].way = scale(vt_set1(1.0 / (h * tree.mass)), along_tree(tree, axpy(s.mass, s.dt, s.change)))
+        x.tree[k].way = scale(vt_set1(1.0) / (h * tree_mass_of(tree)), along_tree(tree, axpy(s.mass, s.dt, s.change)))
     for i in range(m.nbody):
         b = &m.body[i]
         if b.whole >= 0:
@@ -146,13 +146,13 @@ cdef void mid_see_trees(const vt_model* m, MidBody* body, MidTrees* x) noexcept 
         if k >= 0:
             x.tree[k].u = add(x.tree[k].u, body[i].f)
     for k in range(m.ntree):
-        x.tree[k].u = scale(vt_set1(1.0 / m.tree[k].mass), along_tree(&m.tree[k], x.tree[k].u))
+        x.tree[k].u = scale(vt_set1(1.0) / tree_mass_of(&m.tree[k]), along_tree(&m.tree[k], x.tree[k].u))
     for i in range(m.nbody):
         k = m.body[i].whole
         if k < 0:
             continue
         s = &body[i]
-        mass = vt_set1(m.body[i].mass)
+        mass = mass_of(&m.body[i])
         u = x.tree[k].u
         s.v = sub(s.v, u)
         u = scale(mass, u)
@@ -205,7 +205,7 @@ cdef void mid_take_translation(const vt_model* m, MidTrees* x, const vt_real* r,
     for i in range(first, end):
         b = &m.body[i]
         if b.whole >= 0:
-            mid_at_node(b, &x.node[i], scale(vt_set1(1.0 / m.tree[b.whole].mass), x.tree[b.whole].force), False, x.rest)
+            mid_at_node(b, &x.node[i], scale(vt_set1(1.0) / tree_mass_of(&m.tree[b.whole]), x.tree[b.whole].force), False, x.rest)
         for k in range(b.iv, b.iv + joint_nv(b)):
             x.rest[k] = r[k] - x.rest[k] if b.whole >= 0 else r[k]
 
@@ -228,7 +228,7 @@ cdef void mid_give_translation(const vt_model* m, double h, MidTrees* x, const v
         tree = &m.tree[k]
         if tree.tied or not first <= tree.root < end:
             continue
-        inverse = vt_set1(-1.0 / tree.mass)
+        inverse = vt_set1(-1.0) / tree_mass_of(tree)
         e = scale(inverse, axpy(vt_set1(h), x.tree[k].force, along_tree(tree, x.tree[k].moved)))
         if tree.free >= 0:
             joint_expand(&m.body[tree.free], y, &w, &v)
@@ -281,12 +281,12 @@ cdef void mid_tree_rows(const MidStep* step, vt_real* C, vt_real* R) noexcept no
             at = 6 * b.whole * n + b.iv + k
             mid_put(add(sub(scale(s.mass, row.part[1]), cross(s.middle, row.part[0])), cross(row.part[2], f)), C + at, n)
             v = add(sub(scale(s.mass, Gam.part[3]), cross(s.middle, Gam.part[2])), cross(Gam.part[0], f))
-            mid_put(scale(vt_set1(1.0 / tree.mass), along_tree(tree, v)), R + at, n)
+            mid_put(scale(vt_set1(1.0) / tree_mass_of(tree), along_tree(tree, v)), R + at, n)
             joint_column(b, s.R1, k, &w, &v)
             mid_put(axpy(s.mass, v, cross(w, s.first1)), C + at + 3 * n, n)
             joint_column(b, s.R2, k, &w, &v)
             v = along_tree(tree, axpy(s.mass, v, cross(w, s.first2)))
-            mid_put(scale(vt_set1(1.0 / (tree.mass * step.h)), v), R + at + 3 * n, n)
+            mid_put(scale(vt_set1(1.0) / (tree_mass_of(tree) * step.h), v), R + at + 3 * n, n)
     for i in range(m.ntree):
         for k in range(3):
             mid_end_row(m, step.increment, 0, m.nbody, R + (6 * i + 3 + k) * n)
@@ -302,7 +302,7 @@ cdef inline void mid_moments(const MidStep* step) noexcept nogil:
     cdef MidNode* node = step.trees.node
     cdef int i, up
     for i in range(m.nbody):
-        node[i].middle = scale(vt_set1(m.body[i].mass), step.body[i].c)
+        node[i].middle = scale(mass_of(&m.body[i]), step.body[i].c)
     for i in range(m.nbody - 1, -1, -1):
         up = m.body[i].parent
         if m.body[i].whole >= 0 and up >= 0:

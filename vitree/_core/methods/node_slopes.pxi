@@ -230,7 +230,7 @@ cdef void weight_slopes(const vt_model* m, const Node* node, double share, const
     if m.g[0] == 0.0 and m.g[1] == 0.0 and m.g[2] == 0.0:
         return
     for i in range(m.nbody):
-        x[i].mass = vt_set1(m.body[i].mass)
+        x[i].mass = mass_of(&m.body[i])
         x[i].first = scale(x[i].mass, node[i].c)
     for i in range(m.nbody - 1, -1, -1):
         weigh_subtree(m, i, node[i].t, x)
@@ -312,8 +312,8 @@ cdef void mid_lagrangian_slopes(const MidStep* step, const DriveSlopes* servo, M
             joint_column(b, step.body[i].R, k, &c.w, &c.v)
             c.aw = cross(uw, c.w)
             c.av = add(cross(uv, c.w), cross(uw, c.v))
-        x[i].J = addsym(step.body[i].I, point_inertia(vt_set1(b.mass), step.body[i].c))
-        x[i].weighed.mass = vt_set1(b.mass)
+        x[i].J = addsym(step.body[i].I, point_inertia(mass_of(b), step.body[i].c))
+        x[i].weighed.mass = mass_of(b)
         x[i].weighed.first = scale(x[i].weighed.mass, step.body[i].c)
     for i in range(m.nbody - 1, -1, -1):
         b = &m.body[i]
