@@ -9,7 +9,6 @@ from walkers import walker
 
 import vitree as vt
 from vitree._core import scalar, wide
-from vitree.model.changes import changed
 from vitree.run import lanes
 
 core = scalar()
@@ -194,20 +193,21 @@ def varied(model, rng, legs, dry):
     links, joints = model.flat.link_names, [drive.joint for drive in model.drives]
     near = lambda *size: rng.uniform(0.7, 1.3, size)  # noqa: E731
     mass, inertia = np.array(model.flat.link_mass), np.array(model.flat.link_inertia)
-    made = model.with_parameters(
+    return model.with_parameters(
         mass=mass * near(len(links)), com=np.array(model.flat.link_com) + 0.01 * rng.normal(size=(len(links), 3)),
         inertia=inertia * near(len(links))[:, None, None], damping={name: 0.02 * float(near()) for name in joints},
-        friction={name: 0.05 * float(near()) for name in joints}, armature={name: 0.01 * float(near()) for name in joints},
+        friction={name: 0.05 * float(near()) for name in joints},
+        armature={name: 0.01 * float(near()) for name in joints},
         gains={name: (60.0 * float(near()), 2.0 * float(near())) for name in joints},
-        **({"dry_friction": {name: dry * float(near()) for name in joints}} if dry else {}),
+        dry_friction={name: dry * float(near()) for name in joints},
+        contact_friction={"ground": 0.7 * float(near()), **{f"foot {k}": float(near()) for k in range(legs)}},
     )  # fmt: skip
-    rough = {f"foot {k}": float(near()) for k in range(legs)}
-    return changed(made, "friction", {"ground": 0.7 * float(near()), **rough})
 
 
-@pytest.mark.parametrize("shape, legs, dry", [("spheres", 4, 0.0), ("points", 2, 0.0), ("spheres", 4, 0.2), ("points", 3, 0.2)])
+@pytest.mark.parametrize("shape, legs, dry", [("spheres", 4, 0.0), ("points", 2, 0.0), ("spheres", 4, 0.2),
+                                              ("points", 3, 0.2)])  # fmt: skip
 def test_instances_with_numbers_of_their_own_are_in_lanes(shape, legs, dry):
-    """With the bits of their own steppers, from one call to the next, after others began anew, and beside equal ones."""
+    """With the bits of their own steppers, also after one began anew with another model, and beside equal ones."""
     model, count, rng = walker(shape, legs, dry=dry), 3 * wide().VT_LANES, np.random.default_rng(12)
     models = [varied(model, rng, legs, dry) for _ in range(count)]
     models[3] = models[5] = models[0]
@@ -232,7 +232,8 @@ def test_instances_with_numbers_of_their_own_are_in_lanes(shape, legs, dry):
 
 @pytest.mark.parametrize("other", [
     walker(side=0.13), walker(friction=0.0), walker(dry=0.1), walker().with_parameters(gravity=(0.0, 0.0, -1.6)),
-    walker().with_parameters(armature={"hip 0": 0.0}), walker(drives=False).with_drives({"*": {"kp": 60.0, "kd": 2.0, "effort_limit": 50.0}}),
+    walker().with_parameters(armature={"hip 0": 0.0}),
+    walker(drives=False).with_drives({"*": {"kp": 60.0, "kd": 2.0, "effort_limit": 50.0}}),
 ])  # fmt: skip
 def test_instances_that_differ_in_more_than_numbers_step_alone(other):
     """In lengths, frictions that there are or not, gravity, or limits of their drives."""

@@ -15,7 +15,7 @@ from vitree.errors import InputError, UnknownNameError
 from vitree.gym.layout import Layout, fitting, ranges_of
 from vitree.gym.state import FIELDS
 from vitree.mechanism.contacts import Ground
-from vitree.model.changes import changed, friction_by_frames
+from vitree.model.frictions import friction_by_frames
 from vitree.model.model import Model
 
 #: Most steps in which a robot is raised out of the ground.
@@ -266,7 +266,7 @@ class Drawn:
         self._q = _by_name(of.positions, q_names, "coordinate", "positions")
         self._v = _by_name(of.velocities, model.v_names, "velocity", "velocities")
         if of.friction is not None:
-            friction_by_frames(model, 0.5)  # that something may touch
+            friction_by_frames(model.flat, 0.5)  # that something may touch
         if of.pushes is not None:
             layout.require_base("pushes")
         low, high = _pair(of.latency)
@@ -297,10 +297,9 @@ class Drawn:
                 name: (a * self._drives[name].kp, b * self._drives[name].kd)
                 for name, a, b in zip(self._gains, numbers["kp"].tolist(), numbers["kd"].tolist(), strict=True)
             }
-        made: Model = model.with_parameters(**more) if more else model
         if friction is not None:
-            made = changed(made, "friction", friction_by_frames(made, float(friction)))
-        return made
+            more["contact_friction"] = float(friction)
+        return model.with_parameters(**more)  # type: ignore[no-any-return]
 
     def _drawn(self, ranges: dict[str, tuple[float, float]], count: int, stream: str) -> np.ndarray:
         pairs = np.array([*ranges.values()], dtype=float).reshape(-1, 2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -247,15 +247,33 @@ def candidates_of(index: Index, flat: Flat, poses: np.ndarray) -> Candidates:
     points, rods, boxes, solids = _placed(index, flat)
     columns = {**_ground_rows(points, flat), **_rod_rows(rods), **_box_rows(boxes)}
     kinds, pairs, overlap = _pairs(index, flat, columns, poses)
-    at = (columns["rod_source"], columns["box_source"])
     facing, facing_overlap = _facing(index, flat, solids, poses)
-    numbers = [between(flat.contacts[at[0][i]], flat.contacts[at[k][j]], flat.ground)
-               for k, (i, j) in zip(kinds, pairs, strict=True)]  # fmt: skip
-    return Candidates(
-        **columns, pair_kind=kinds, pair=pairs,
-        pair_numbers=np.array(numbers, float).reshape(-1, SURFACE), **facing,
-        left_out=np.unique(np.concatenate([overlap, facing_overlap]), axis=0),
-    )  # fmt: skip
+    columns |= {"pair_kind": kinds, "pair": pairs, **facing}
+    left_out = np.unique(np.concatenate([overlap, facing_overlap]), axis=0)
+    return Candidates(**columns, **_numbers_of(flat, columns), left_out=left_out)
+
+
+def resurfaced(found: Candidates, flat: Flat) -> Candidates:
+    """Return what may touch with the surfaces of another mechanism, of which all else is the same."""
+    made = replace(found, **_numbers_of(flat, vars(found)))
+    vars(made)["shapes"] = found.shapes
+    return made
+
+
+def _numbers_of(flat: Flat, columns: Mapping[str, Any]) -> Columns:
+    """Return the numbers of surfaces: of points on the ground, and of pairs of both kinds."""
+    contacts, ground = flat.contacts, flat.ground
+    rods, boxes, solids = (columns[f"{name}_source"].tolist() for name in ("rod", "box", "solid"))
+    on = {} if ground is None else {row: against_ground(contacts[row], ground) for row in {*columns["source"].tolist()}}
+    numbers = [on[row] for row in columns["source"].tolist()]
+    pairs = [between(contacts[rods[i]], contacts[(rods, boxes)[kind][j]], ground)
+             for kind, (i, j) in zip(columns["pair_kind"].tolist(), columns["pair"].tolist(), strict=True)]  # fmt: skip
+    facing = [
+        between(contacts[solids[i]], contacts[solids[j]], ground) if solids[j] >= 0 or ground is None
+        else against_ground(contacts[solids[i]], ground) for i, j in columns["facing"].tolist()
+    ]  # fmt: skip
+    rows = {"numbers": numbers, "pair_numbers": pairs, "facing_numbers": facing}
+    return {name: np.array(each, float).reshape(-1, SURFACE) for name, each in rows.items()}
 
 
 def candidate_findings(flat: Flat, found: Candidates) -> list[Finding]:
@@ -320,16 +338,12 @@ def _facing(index: Index, flat: Flat, solids: list[_Solid], poses: np.ndarray) -
     overlap = _of_meshes((out[:, 0] <= 0) & whole[body[one], body[other]] & ~parted[of[one], of[other]], open_, shapes)
     overlap = _of_parts(overlap, open_, body, shapes, near)
     pairs = list[tuple[int, int]](map(tuple, open_[~overlap].tolist()))
-    numbers = [between(flat.contacts[source[i]], flat.contacts[source[j]], ground) for i, j in pairs]
     for i, solid in enumerate(made):
         if solid["body"] >= 0 and ground is not None and isinstance(shapes[i], EXACT_ON_PLANES):
-            for k in range(len(planes)):
-                pairs.append((i, len(made) + k))
-                numbers.append(against_ground(flat.contacts[source[i]], ground))
+            pairs += [(i, len(made) + k) for k in range(len(planes))]
     return {
         "solids": (*made, *planes), "solid_source": np.array(source + [-1] * len(planes), np.int32),
         "facing": np.array(pairs, np.int32).reshape(-1, 2),
-        "facing_numbers": np.array(numbers, float).reshape(-1, SURFACE),
     }, np.array(source, np.int32)[open_[overlap]].reshape(-1, 2)  # fmt: skip
 
 
@@ -447,7 +461,6 @@ def _placed(index: Index, flat: Flat) -> tuple[list[_Point], list[_Rod], list[_B
 def _ground_rows(points: list[_Point], flat: Flat) -> Columns:
     ground = flat.ground
     moving = [] if ground is None else sorted((x for x in points if x[0] >= 0), key=lambda x: x[0])
-    numbers = [] if ground is None else [against_ground(flat.contacts[x[4]], ground) for x in moving]
     body, radius = np.array([x[0] for x in moving], np.int32), np.array([x[2] for x in moving], float)
     point = np.array([x[1] for x in moving], float).reshape(-1, 3)
     patch = np.full(len(moving), -1, np.int32)
@@ -466,9 +479,8 @@ def _ground_rows(points: list[_Point], flat: Flat) -> Columns:
             number += 1
     return {
         "body": body, "source": np.array([x[4] for x in moving], np.int32), "patch": patch, "point": point,
-        "radius": radius,
-        "numbers": np.array(numbers, float).reshape(-1, SURFACE), "group_body": bodies.astype(np.int32),
-        "group_first": first.astype(np.int32), "group_center": center, "group_radius": around,
+        "radius": radius, "group_body": bodies.astype(np.int32), "group_first": first.astype(np.int32),
+        "group_center": center, "group_radius": around,
         "planes": np.array(() if ground is None else ground.half_spaces, float).reshape(-1, 4),
         "terrain": None if ground is None else ground.terrain,
     }  # fmt: skip

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,19 +13,18 @@ from vitree.arguments import JsonObject, of_kind, real, several, shown, whole
 from vitree.errors import InputError, UnknownNameError
 from vitree.geometry.terrain import HeightField
 from vitree.mechanism.constraints import AxisConstraint, PointConstraint
-from vitree.mechanism.contacts import Contact, Friction, Ground, NoContact
+from vitree.mechanism.contacts import Ground, NoContact
 from vitree.mechanism.flat import KIND_NV
 from vitree.mechanism.floating import roots_of
 from vitree.mechanism.spans import MOST_FACETS
 from vitree.mechanism.unilateral import OF_JOINTS
 from vitree.model.closures import INDEPENDENT
 from vitree.model.dynamics import rows_of
+from vitree.model.frictions import by_pattern, with_friction
 from vitree.model.model import EulerModel, Model, ReducedEulerModel
 
 #: Kinds of changes of a model; those of a state alone are of the kind "state".
 OF_MODELS = ("attach", "detach", "gains", "friction", "ground")
-#: The name of the ground among those whose friction changes.
-GROUND = "ground"
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,13 +115,7 @@ def changed(model: Model, kind: str, values: Mapping[str, Any]) -> Model:
             del left[len(left) - 1 - left[::-1].index(NoContact(*pair))]
         return with_fields(model, constraints=kept, contacts=tuple(left))
     if kind == "friction":
-        numbers = {name: tuple(x) if isinstance(x, list) else x for name, x in values.items()}
-        contacts = tuple(replace(each, friction=numbers[each.frame])
-                         if isinstance(each, Contact) and each.frame in numbers else each for each in flat.contacts)
-        ground = flat.ground
-        if GROUND in numbers and ground is not None:
-            ground = replace(ground, friction=numbers[GROUND])
-        return with_fields(model, contacts=contacts, ground=ground)
+        return with_fields(model, **with_friction(flat, values))
     return with_fields(model, ground=ground_of(values))
 
 
@@ -323,48 +315,8 @@ def gains_of(model: Model, gains: object) -> JsonObject:
     """
     driven = [drive.joint for drive in model.drives]
     given = of_kind(gains, Mapping, "gains", "a mapping of patterns of driven joints to (kp, kd)")
-    return _by_pattern(given, driven, "driven joint", "gains",
-                       lambda value: [float(x) for x in np.ravel(np.asarray(value, dtype=float))])  # fmt: skip
-
-
-def _by_pattern(
-    given: Mapping[Any, Any], names: Iterable[str], what: str, argument: str, number: Callable[[Any], Any]
-) -> JsonObject:
-    """Values by names, of values by patterns; of several patterns that fit the first counts."""
-    names, found = list(dict.fromkeys(names)), JsonObject()
-    for pattern, value in given.items():
-        fits = [name for name in names if name == pattern or fnmatchcase(name, str(pattern))]
-        if not fits:
-            raise UnknownNameError(what, pattern, names, argument=argument)
-        for name in fits:
-            try:
-                found.setdefault(name, number(value))
-            except (TypeError, ValueError):
-                raise InputError(argument, given, f'of "{name}" are {shown(value)}; they must be numbers') from None
-    return found
-
-
-def friction_by_frames(model: Model, friction: object) -> JsonObject:
-    """Return coefficients of friction by frames and "ground", of a number for all or of a mapping of patterns.
-
-    Raises
-    ------
-    InputError, UnknownNameError
-        If nothing may touch, a coefficient is none, or a pattern fits no frame.
-    """
-    flat = model.full.flat
-    frames = [each.frame for each in flat.contacts if isinstance(each, Contact)]
-    names = [*([GROUND] if flat.ground is not None else []), *frames]
-    if not frames:
-        raise InputError(f'nothing of "{model.name}" may touch: give it contacts')
-
-    def number(value: Any) -> Any:
-        checked: Friction | None = Ground(friction=value).friction
-        return list(checked) if isinstance(checked, tuple) else checked
-
-    if isinstance(friction, Mapping):
-        return _by_pattern(friction, names, "frame that may touch", "friction", number)
-    return dict.fromkeys(names, number(friction))
+    return by_pattern(given, driven, "driven joint", "gains",
+                      lambda value: [float(x) for x in np.ravel(np.asarray(value, dtype=float))])  # fmt: skip
 
 
 def ground_values(ground: object) -> JsonObject:

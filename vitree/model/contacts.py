@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -116,9 +116,17 @@ class ContactMethods(KinematicsMethods):
         if found is None:
             found = ContactList()
             if self.has_contact:
-                found = lower_contacts(self.flat, self.contact_candidates, self.wheels)
+                known = self._touching.get("spans")
+                found, spans = lower_contacts(self.flat, self.contact_candidates, self.wheels, known)
+                self._touching.setdefault("spans", spans)
         result: ContactList = self._touching.setdefault("list", found)
         return result
+
+    def _places_that_touch(self) -> dict[str, Any]:
+        """What contacts have in common with those of another friction: their names, and the balls about them."""
+        if self.has_contact:
+            _ = self.contact_list, self._contact_names
+        return {name: self._touching[name] for name in ("names", "spans") if name in self._touching}
 
     @functools.cached_property
     @of_full

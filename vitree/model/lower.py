@@ -46,6 +46,7 @@ from vitree.mechanism.spans import (
     ROLLS,
     RUBS,
     SEGMENTS,
+    Spans,
     spans_of,
 )
 from vitree.mechanism.tables import pieces
@@ -63,7 +64,7 @@ from vitree.mechanism.unilateral import (
     Rope,
 )
 from vitree.memory import require_memory
-from vitree.model.candidates import BALL_BOX, Candidates, Wheels
+from vitree.model.candidates import BALL_BOX, Candidates, Wheels, resurfaced
 from vitree.model.user_inputs import Constraint as WrittenConstraint
 from vitree.model.user_inputs import Force, Potential
 from vitree.spatial.checks import direction, finite, vector
@@ -336,8 +337,10 @@ FAR_PAIR, PAIR = 300, 26_000
 OF_PAIRS = "take triangle meshes of fewer triangles, convex parts of larger error=, or leave pairs out by vt.NoContact"
 
 
-def lower_contacts(flat: Flat, found: Candidates, wheels: Wheels) -> ContactList:
-    """Return what acts by impulses as the core takes it.
+def lower_contacts(
+    flat: Flat, found: Candidates, wheels: Wheels, spans: Spans | None = None
+) -> tuple[ContactList, Spans]:
+    """Return what acts by impulses as the core takes it, and its spans, which may be known.
 
     It is points on planes, points on a terrain, pairs, wheels that roll, enforced limits, ropes and limits of
     ball joints, dry friction of joints.
@@ -371,8 +374,10 @@ def lower_contacts(flat: Flat, found: Candidates, wheels: Wheels) -> ContactList
     require_memory(f"contacts of {len(found.facing)} pairs of convex shapes",
                    (PAIR if bounces else FAR_PAIR) * len(found.facing), OF_PAIRS)  # fmt: skip
     rows += rolling_rows(wheels) + number_rows(flat)
-    spans = spans_of(rows, found.solids, found.facing, before, found.facing_numbers[:, -1])
-    return ContactList(rows, found.terrain, spans, found.shapes, found.facing, _surfaces(found.facing_numbers), before)
+    if spans is None:
+        spans = spans_of(rows, found.solids, found.facing, before, found.facing_numbers[:, -1])
+    surfaces = _surfaces(found.facing_numbers)
+    return ContactList(rows, found.terrain, spans, found.shapes, found.facing, surfaces, before), spans
 
 
 def contact_names(flat: Flat, found: Candidates) -> list[tuple[str, str]]:
@@ -592,6 +597,11 @@ class Structure:
     facing: tuple[np.ndarray, ConstraintList, ConstraintList]
     found: dict[str, Candidates] = field(default_factory=dict)
     texts: dict[str, bytes] = field(default_factory=dict)
+
+
+def with_surfaces(structure: Structure, found: Candidates, flat: Flat) -> Structure:
+    """Return the structure of a mechanism that differs in the friction of its contacts."""
+    return Structure(structure.constraint_list, structure.facing, {"candidates": resurfaced(found, flat)})
 
 
 def structure_of(index: Index, constraints: tuple[object, ...]) -> Structure:

@@ -16,6 +16,7 @@ from vitree._core import scalar
 from vitree._core.types import CoreModel
 from vitree.arguments import all_finite, explain_calls, numbers_of, of_kind, plain_scalar, shown, whole
 from vitree.errors import InputError, ModelError
+from vitree.mechanism.contacts import Friction
 from vitree.mechanism.euler import expand, from_euler, to_euler
 from vitree.mechanism.flat import Flat, same
 from vitree.mechanism.floating import FloatingTree, floating_trees, with_masses
@@ -25,7 +26,7 @@ from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, OF_MASS, why_singula
 from vitree.model.broadcasting import finite_result
 from vitree.model.candidates import require_contacts, wheels_of
 from vitree.model.forces import ForceMethods
-from vitree.model.lower import lower_drives, lower_loads, of_links, structure_of, unilateral_rows
+from vitree.model.lower import lower_drives, lower_loads, of_links, structure_of, unilateral_rows, with_surfaces
 from vitree.model.system import set_once
 from vitree.model.user_inputs import Mapped, Written, WrittenParts, written_parts
 from vitree.model.variants import Cut, Gains, cut_at, varied, with_drives
@@ -131,7 +132,13 @@ class Model(ForceMethods):
                 f'the arrays of "{flat.name}" have {len(flat.damping)} velocities and its joints {self._nv}; of a '
                 f"reduced model take model.full.flat"
             )
-        self._structure = structure_of(self.index, flat.constraints) if like is None else like._structure
+        rubs_alike = like is not None and flat.contacts is like.flat.contacts and flat.ground is like.flat.ground
+        if like is None:
+            self._structure = structure_of(self.index, flat.constraints)
+        elif rubs_alike:
+            self._structure = like._structure
+        else:
+            self._structure = with_surfaces(like._structure, like.contact_candidates, flat)
         self.constraint_list = self._structure.constraint_list
         with np.errstate(all="ignore"):  # what is too large for a double is told where a result needs it
             trees = None if like is None else with_masses(like._floating, like.flat, flat)
@@ -150,7 +157,10 @@ class Model(ForceMethods):
             self.load_list, self.drive_list = lower_loads(self.index, flat.loads), lower_drives(self.index, flat.loads)
         self.written = self._written_of(flat.loads, flat.constraints)
         # all that may touch as the core takes it, once it was asked for; dry friction is part of it
-        self._touching = like._touching if like is not None and same(like.flat, flat, ("dry_friction",)) else {}
+        if like is None or not same(like.flat, flat, ("dry_friction",)):
+            self._touching = {}
+        else:
+            self._touching = like._touching if rubs_alike else like._places_that_touch()
         if like is None:
             require_contacts(self.index, flat)
             unilateral_rows(flat)
@@ -244,6 +254,7 @@ class Model(ForceMethods):
         armature: ArrayLike | Mapping[str, ArrayLike] | None = None,
         gravity: ArrayLike | None = None,
         gains: Mapping[str, ArrayLike] | None = None,
+        contact_friction: Friction | Mapping[str, Friction] | None = None,
     ) -> Model:
         """Return this model with other numbers; what is not given stays.
 
@@ -263,6 +274,9 @@ class Model(ForceMethods):
         gravity : (3,) array [m/s^2]
         gains : mapping of joint to (kp, kd) [N m/rad and N m s/rad, or N/m and N s/m]
             Of drives that there are.
+        contact_friction : float, (sliding, torsional, rolling), or mapping
+            Coefficients [-, m, m] of all contacts and of the ground, or by patterns of frames that may touch and
+            "ground", as :meth:`vitree.Simulation.set_friction` takes them.
 
         Returns
         -------
@@ -272,14 +286,15 @@ class Model(ForceMethods):
         Raises
         ------
         UnknownNameError
-            If there is no such link, joint or drive.
+            If there is no such link, joint, drive or frame that may touch.
         InputError
             If a number is not finite, or an array has a wrong shape.
         ModelError
             If a mass or a coefficient is negative, or an inertia is impossible.
         """
         given = dict(mass=mass, com=com, inertia=inertia, damping=damping, friction=friction,
-                     dry_friction=dry_friction, armature=armature, gravity=gravity, gains=gains)  # fmt: skip
+                     dry_friction=dry_friction, armature=armature, gravity=gravity, gains=gains,
+                     contact_friction=contact_friction)  # fmt: skip
         return self._varied(given)
 
     def _varied(self, given: Mapping[str, object]) -> Model:

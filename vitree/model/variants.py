@@ -19,14 +19,17 @@ from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import KIND_NQ, KIND_NV, REVOLUTE, Flat, JointInfo, Row, columns_of, with_numbers
 from vitree.model.dynamics import DynamicsMethods
 from vitree.model.facts import ModelFacts
+from vitree.model.frictions import friction_by_frames, with_friction
 from vitree.spatial.inertia import Part, body_mass, inertia_tensor, merge
 
 #: Numbers of links, with the shape of one.
 OF_LINKS: dict[str, tuple[int, ...]] = {"mass": (), "com": (3,), "inertia": (3, 3)}
 #: Numbers of velocities.
 OF_VELOCITIES = ("damping", "friction", "dry_friction", "armature")
-#: All that can be varied.
+#: Numbers of links, of joints, gravity and gains, which can be varied.
 PARAMETERS = (*OF_LINKS, *OF_VELOCITIES, "gravity", "gains")
+#: All that can be varied.
+VARIED = (*PARAMETERS, "contact_friction")
 
 
 def varied(model: ModelFacts, given: Mapping[str, object]) -> Flat:
@@ -44,6 +47,8 @@ def varied(model: ModelFacts, given: Mapping[str, object]) -> Flat:
         changed["gravity"] = entries(given["gravity"], (3,), "gravity").copy()
     if given.get("gains") is not None:
         changed["loads"] = _drives(model.full, given["gains"])
+    if given.get("contact_friction") is not None:
+        changed |= with_friction(flat, friction_by_frames(flat, given["contact_friction"], "contact_friction"))
     return with_numbers(flat, changed)
 
 

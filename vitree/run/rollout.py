@@ -17,7 +17,7 @@ from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.memory import require_memory
 from vitree.model.model import Model
 from vitree.model.system import System
-from vitree.model.variants import PARAMETERS
+from vitree.model.variants import VARIED
 from vitree.run.arguments import RunArguments, Schedule, checked, require_cut, require_times
 from vitree.run.controller import Control, Controller, HeldTogether, parts_of, require_for
 from vitree.run.instances import QUANTITIES, Batch, Instances, Numbers, Rollout
@@ -269,8 +269,8 @@ def _require_parameters(found: Instances) -> None:
     if not isinstance(found.model, Model):
         raise InputError("parameters are of a vitree Model; model has none")
     for name in found.parameters:
-        if name not in PARAMETERS:
-            raise UnknownNameError("parameter", name, PARAMETERS, argument="parameters")
+        if name not in VARIED:
+            raise UnknownNameError("parameter", name, VARIED, argument="parameters")
     if found.count:
         with contextlib.suppress(ModelError):  # of this instance alone: its run reports it
             found.system(0)

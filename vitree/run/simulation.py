@@ -27,7 +27,6 @@ from vitree.model.changes import (
     attached,
     changed,
     changes_of,
-    friction_by_frames,
     gains_of,
     ground_values,
     held_by,
@@ -37,6 +36,7 @@ from vitree.model.changes import (
 )
 from vitree.model.closures import DependentConstraintsError, require_consistent, without_implied
 from vitree.model.configurations import OVERLAP, require_clear
+from vitree.model.frictions import friction_by_frames
 from vitree.model.model import Model, ReducedModel
 from vitree.model.system import System
 from vitree.model.variants import Gains
@@ -839,7 +839,7 @@ class Simulation:
             If a coefficient is wrong, or a pattern fits nothing that may touch. Nothing is done then.
         """
         model = self._model_to_change()
-        values = friction_by_frames(model, friction)
+        values = friction_by_frames(model.full.flat, friction)
         self._go_on("friction", values, changed(model, "friction", values), *self._integrator.state())
 
     @alone
