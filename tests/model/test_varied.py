@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from closed_chains import finger
 from random_models import random_inertia, random_rotation
+from touching_models import crate, crawler, human_figure
 
 import vitree as vt
 from vitree.mechanism.flat import Flat
+from vitree.model.candidates import Candidates
 from vitree.model.variants import PARAMETERS
 
 ARM = vt.load_urdf(vt.find_robot("arm6"))
@@ -228,3 +230,37 @@ def test_wrong_gains_and_friction_of_balls_are_told():
     tree.world.add(vt.ball("pivot"), vt.body("top", 1.0, (0.1, 0.2, 0.25), com=(0, 0, 0.5)))
     with pytest.raises(vt.ModelError, match="ball and free joints have no friction"):
         tree.compile().with_parameters(friction={"pivot": 1.0})
+
+
+@pytest.mark.parametrize("friction", [0.3, 0.0, (0.6, 1e-3, 2e-3), {"ground": 0.2, "*": 0.9}])
+@pytest.mark.parametrize("name", ["crawler", "human figure", "crate"])
+def test_friction_of_contacts_is_that_of_a_model_made_anew(name, friction):
+    """Points, rods, boxes, and convex shapes, of which the geometry is not worked out again, and runs."""
+    model = {"crawler": lambda: crawler(vt.Ground(friction=0.7)), "human figure": human_figure,
+             "crate": lambda: crate()[0]}[name]()  # fmt: skip
+    found = model.with_parameters(contact_friction=friction)
+    other = vt.Model(found.flat)
+    assert found.digest == other.digest != model.digest
+    for field in fields(Candidates):
+        one, two = (getattr(each.contact_candidates, field.name) for each in (found, other))
+        assert np.array_equal(one, two) if isinstance(one, np.ndarray) else repr(one) == repr(two), field.name
+    assert found._contact_names == other._contact_names
+    q = vt.place_on_ground(model, model.neutral())
+    v = np.random.default_rng(0).normal(size=model.nv)
+    runs = [vt.simulate(each, q, v, duration=0.2, dt=2e-3) for each in (found, other, model)]
+    assert np.array_equal(runs[0].q, runs[1].q)
+    assert not np.array_equal(runs[0].q, runs[2].q)
+    # and back, by another change
+    again = found.with_parameters(contact_friction=0.5, gravity=(0.0, 0.0, -1.0))
+    assert again.digest == model.with_parameters(gravity=(0.0, 0.0, -1.0), contact_friction=0.5).digest
+
+
+def test_wrong_friction_of_contacts_is_told():
+    with pytest.raises(vt.InputError, match="may touch"):
+        ARM.with_parameters(contact_friction=0.5)
+    model = crawler(vt.Ground())
+    for wrong in (-1.0, np.nan, "rough", {"ground": -0.1}):
+        with pytest.raises(vt.VitreeError, match="friction"):
+            model.with_parameters(contact_friction=wrong)
+    with pytest.raises(vt.UnknownNameError, match="frame that may touch"):
+        model.with_parameters(contact_friction={"nose": 0.5})

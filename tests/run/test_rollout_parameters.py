@@ -6,9 +6,11 @@ import pickle
 
 import numpy as np
 import pytest
-from random_models import random_inertia
+from random_models import random_flat, random_inertia, random_state
+from walkers import walker
 
 import vitree as vt
+from vitree._core import wide
 
 N = 6
 MODEL = vt.load_urdf(vt.find_robot("double_pendulum")).with_drives({"hinge2": (20.0, 2.0)})
@@ -30,7 +32,7 @@ def row(value, k):
     return {name: row(each, k) for name, each in value.items()} if isinstance(value, dict) else value[k]
 
 
-@pytest.mark.parametrize("method", ["linear-time", "rk4"])
+@pytest.mark.parametrize("method", ["linear-time", "midpoint", "rk4"])
 @pytest.mark.parametrize("which", [*parameters(), "all"])
 def test_each_instance_has_the_bits_of_its_model(method, which):
     given = parameters() if which == "all" else {which: parameters()[which]}
@@ -39,6 +41,7 @@ def test_each_instance_has_the_bits_of_its_model(method, which):
                          control=vt.Control(targets=[0.5]), threads=2,
                          record=("q", "v", "energy", "center_of_mass"))  # fmt: skip
     assert not rollout.failed
+    assert rollout.in_lanes.all() == (wide().VT_LANES > 1 and which not in ("gravity", "all"))
     for k in range(N):
         model = MODEL.with_parameters(**row(given, k))
         run = vt.simulate(model, q[k], duration=0.2, dt=0.01, method=method, control=vt.Control(targets=[0.5]))
@@ -51,6 +54,54 @@ def test_each_instance_has_the_bits_of_its_model(method, which):
     if which not in ("gains", "gravity"):
         assert np.ptp(rollout.q[:, -1] - q, axis=0).max() > 1e-6
     assert pickle.loads(pickle.dumps(rollout)).system_of(1) == rollout.system_of(1)
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint", "semi-implicit-euler"])
+def test_robots_with_numbers_of_their_own_are_in_lanes(method):
+    """Of every kind of joint, from velocities and from momenta; one is impossible, and one has its first rotor."""
+    rng, n = np.random.default_rng(3), 11
+    floats = method != "midpoint"  # whose steps of what floats have no lanes
+    drawn = {"base": "free"} if floats else {"kinds": ("revolute", "prismatic", "helical", "ball")}
+    model = vt.Model(random_flat(np.random.default_rng(8), 7, damping=True, **drawn))
+    near = lambda value: np.asarray(value)[None] * rng.uniform(0.6, 1.4, (n,) + (1,) * np.ndim(value))  # noqa: E731
+    links = {name: k for k, name in enumerate(model.link_names)}
+    given = {"mass": {name: near(model.flat.link_mass[k]) for name, k in links.items()},
+             "inertia": {name: near(model.flat.link_inertia[k]) for name, k in links.items()},
+             "damping": near(model.flat.damping) + 0.1, "armature": np.zeros((n, model.nv))}  # fmt: skip
+    given["mass"][model.link_names[0]][4] = -1.0
+    single = next(joint.v_slice.start for joint in model.joints if joint.v_slice.stop - joint.v_slice.start == 1)
+    given["armature"][7, single] = 0.2
+    states = [random_state(model.flat, rng, speed=0.3) for _ in range(n)]
+    q, x = np.array([one for one, _ in states]), np.array([v for _, v in states])
+    for name in ("v0", "p0"):
+        found = vt.rollout(model, q, **{name: x}, duration=0.2, dt=0.01, method=method, parameters=given,
+                           record=("q", "v", "p", "energy"))  # fmt: skip
+        assert list(found.failed) == [4]
+        assert wide().VT_LANES < 2 or np.flatnonzero(~found.in_lanes).tolist() == [4, 7]
+        for k in set(range(n)) - {4}:
+            run = vt.simulate(model.with_parameters(**row(given, k)), q[k], **{name: x[k]}, duration=0.2, dt=0.01,
+                              method=method)  # fmt: skip
+            for what in ("q", "v", "p", "energy"):
+                assert np.array_equal(getattr(found, what)[k], getattr(run, what)), (k, what)
+            assert found[k].iterations.tolist() == run.iterations.tolist()
+
+
+@pytest.mark.skipif(wide().VT_LANES < 2, reason="one lane")
+def test_robots_on_the_ground_with_numbers_of_their_own_are_in_lanes():
+    """Masses, gains and friction of contacts, without Python in between."""
+    model, n, rng = walker(), 2 * wide().VT_LANES, np.random.default_rng(5)
+    given = {"mass": {"trunk": rng.uniform(4.0, 8.0, n)}, "gains": {"hip 0": rng.uniform((40, 1), (80, 3), (n, 2))},
+             "contact_friction": rng.uniform(0.3, 1.0, n)}  # fmt: skip
+    q = vt.place_on_ground(model, model.neutral())
+    targets = 0.05 * rng.normal(size=(n, model.nv - 6))
+    asked = dict(duration=0.5, dt=2e-3, record=("q", "v", "p", "energy"), control=vt.Control(targets=targets))
+    found = vt.rollout(model, q, **asked, parameters=given, record_every=50)
+    for k in range(n):
+        own = {**asked, "control": vt.Control(targets=targets[k])}
+        run = vt.rollout(model.with_parameters(**row(given, k)), q, **own, record_every=50, instances=1)
+        for what in ("q", "v", "p", "energy"):
+            assert np.array_equal(getattr(found, what)[k], getattr(run, what)[0]), (k, what)
+    assert np.ptp(found.q[:, -1], axis=0).max() > 1e-3
 
 
 def test_parameters_with_torques_and_policies():

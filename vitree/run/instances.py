@@ -301,16 +301,20 @@ class Instances:
         return value if value is None or callable(value) or value.ndim == 1 else value[k]
 
     def part(self, first: int, end: int) -> Instances:
-        """Return the instances from ``first`` to ``end``, which have no parameters of their own."""
+        """Return the instances from ``first`` to ``end``."""
 
         def of(value: Any) -> Any:
             if isinstance(value, dict):
                 return {key: column[first:end] if column.ndim else column for key, column in value.items()}
             return value if value is None or callable(value) or value.ndim == 1 else value[first:end]
 
+        def rows(value: Numbers) -> Numbers:
+            return {key: rows(each) for key, each in value.items()} if isinstance(value, Mapping) else value[first:end]
+
         return replace(
             self, q0=of(self.q0), v0=of(self.v0), p0=of(self.p0), count=end - first,
             driving={name: of(value) for name, value in self.driving.items()},
+            parameters={name: rows(value) for name, value in self.parameters.items()},
         )  # fmt: skip
 
     def require_signals(self) -> None:

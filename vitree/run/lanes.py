@@ -42,10 +42,10 @@ HELD = 24_000
 
 
 def are_alike(found: Instances) -> bool:
-    """Whether instances differ in their starts and in what drives them alone, as those in lanes do."""
+    """Whether instances differ in their starts, drives and numbers of their models alone, as those in lanes do."""
     given = found.given
     plain = type(found.model) is Model and hasattr(found.kind, "reusable")
-    return plain and not (found.parameters or given.effort_limits or given.wrenches or given.prescribed)
+    return plain and not (given.effort_limits or given.wrenches or given.prescribed)
 
 
 class Block:
@@ -64,6 +64,9 @@ class Block:
         found.require_signals()
         if found.driving.get("targets") is not None and Targets(model, found.driving["targets"]).shared:
             return None
+        if found.parameters:  # a joint may have its first damping by these
+            with contextlib.suppress(VitreeError):
+                model = found.system(0)
         integrator = cast("CompiledIntegrator", found.kind(model, found.schedule.dt, **given.options))
         plan = core.lane_plan(integrator.stepper)
         return cls(integrator, plan) if plan else None
@@ -76,15 +79,51 @@ class Block:
         return own["lanes"]
 
 
-def starts_of(found: Instances, by_momentum: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return the states (n, nq) and (n, nv) at the start, as simulate() takes them."""
+class OwnNumbers:
+    """The numbers of the model of one instance, for lanes, and its p or v at the start.
+
+    Attributes
+    ----------
+    model : Model
+    address : int
+        As long as this lives.
+    x : (nv,) array
+        As the method takes it.
+    """
+
+    def __init__(self, found: Instances, plan: Block, k: int, q: np.ndarray, x: np.ndarray):
+        """Raise a VitreeError if there is no such model or start, or a ValueError if it has no lanes with the others.
+
+        ``q``, ``x``: the start as it is given.
+        """
+        self.model = cast("Model", found.system(k))
+        if not self.model._regular:
+            self.model.require_invertible_mass_matrix(q)
+        self.x = taken(found, self.model, q[None], x[None], plan.by_momentum)[0]
+        integrator = cast("CompiledIntegrator", found.kind(self.model, found.schedule.dt, **found.given.options))
+        self.stepper = integrator.stepper
+        self.address = core.lane_numbers(plan.integrator.stepper, self.stepper)
+        if not self.address:
+            raise ValueError(f"the model of instance {k} differs in more than numbers")
+
+    @classmethod
+    def of(cls, *given: Any) -> OwnNumbers | None:
+        """Return those of an instance; None if it has to run alone."""
+        try:
+            return cls(*given)
+        except (VitreeError, ValueError):
+            return None
+
+
+def starts_of(found: Instances) -> tuple[np.ndarray, np.ndarray]:
+    """Return the states at the start as they are given: q (n, nq), and p (n, nv) if p0 is given, else v."""
     model, n = cast("Model", found.model), found.count
     q = model.start if found.q0 is None else found.q0
     q = _configurations(model, q)
     if found.v0 is not None and found.p0 is not None:
         raise InputError("give one of v0, p0, not v0 and p0")
     name = "v0" if found.p0 is None else "p0"
-    if not model._regular:
+    if not (model._regular or found.parameters):
         for row in q:
             model.require_invertible_mass_matrix(row)
     given = getattr(found, name)
@@ -92,12 +131,14 @@ def starts_of(found: Instances, by_momentum: bool) -> tuple[np.ndarray, np.ndarr
     for k, row in enumerate(v if not np.isfinite(v).all() else ()):
         model.validate_velocity(row, f"{name}[{k}]" if len(v) > 1 else name)
     q = np.array(np.broadcast_to(q, (n, model.nq)), order="C")
-    v = np.array(np.broadcast_to(v, (n, model.nv)), order="C")
-    if by_momentum and found.p0 is None:
-        return q, model._momenta(q, v)
-    if not by_momentum and found.p0 is not None:
-        return q, model._velocities(q, v)
-    return q, v
+    return q, np.array(np.broadcast_to(v, (n, model.nv)), order="C")
+
+
+def taken(found: Instances, model: System, q: np.ndarray, x: np.ndarray, by_momentum: bool) -> np.ndarray:
+    """Return p or v (n, nv) of states at the start, as a method takes them and as simulate() finds them."""
+    if by_momentum == (found.p0 is not None):
+        return x
+    return model._momenta(q, x) if by_momentum else model._velocities(q, x)
 
 
 def _configurations(model: Model, q: np.ndarray) -> np.ndarray:
@@ -155,7 +196,7 @@ def require_a_start(failed: dict[int, VitreeError], count: int) -> None:
 
 def held_of(found: Instances, plan: Block | None, threads: int) -> HeldSimulations | HeldBlocks:
     """Return the instances as they are held: in lanes by explicit methods, whose states are all that steps need."""
-    if plan is not None and not plan.by_momentum and not found.by_rows:
+    if plan is not None and not plan.by_momentum and not found.by_rows and not found.parameters:
         return HeldBlocks(found, plan, threads)
     return HeldSimulations(found, threads)
 
@@ -412,7 +453,8 @@ class HeldBlocks(Held):
     def __init__(self, found: Instances, plan: Block, threads: int):
         super().__init__(found, threads)
         n, model = found.count, found.model
-        self.q, self.v = starts_of(found, False)
+        self.q, x = starts_of(found)
+        self.v = taken(found, model, self.q, x, False)
         self.plan, self.width = plan, plan.module.VT_LANES
         self.firsts = np.arange(0, n, self.width)
         #: (n,) steps since the start
@@ -498,7 +540,9 @@ def in_lanes(batch: Batch, plan: Block) -> None:
     """Run all instances in blocks, and those that leave the common way alone."""
     found = batch.instances
     model = found.model
-    q0, x0 = starts_of(found, plan.by_momentum)
+    q0, x0 = starts_of(found)
+    if not found.parameters:
+        x0 = taken(found, model, q0, x0, plan.by_momentum)
     torque, inputs = found.driving.get("torque"), inputs_of(model, found.driving)
     steps, width, begins = found.schedule.steps, plan.module.VT_LANES, batch.every is not None
     every = batch.every or steps
@@ -508,6 +552,7 @@ def in_lanes(batch: Batch, plan: Block) -> None:
     blocks = min(found.count // (PIECES * batch.threads), MOST_NUMBERS // max(numbers, 1)) // width
     group = width * max(1, min(blocks, MOST_BLOCKS))
     alone: list[int] = []
+    shared = core.lane_numbers(plan.integrator.stepper, plan.integrator.stepper)
 
     def work(first: int) -> int:
         # the blocks of a group
@@ -518,6 +563,11 @@ def in_lanes(batch: Batch, plan: Block) -> None:
             for name, size in (("q", model.nq), ("p" if plan.by_momentum else "v", model.nv))
         )  # fmt: skip
         iterations, residual = np.zeros((n, rows), np.intc), np.zeros((n, rows))
+        rows_of = range(first, first + n if found.parameters else first)
+        own = [OwnNumbers.of(found, plan, k, q0[k], x0[k]) for k in rows_of]
+        for k, one in enumerate(own, first):
+            if one is not None:
+                x0[k] = one.x
         if begins:
             q[:, 0], x[:, 0] = q0[first : first + n], x0[first : first + n]
         over = [x[first : first + n] if x is not None and x.ndim == 3 else None for x in (torque, inputs)]
@@ -526,6 +576,8 @@ def in_lanes(batch: Batch, plan: Block) -> None:
         most = FIRST_CHUNK
         for at in range(0, n, width):
             lanes.start(q0, x0, first + at)
+            if own:
+                lanes.set_numbers([shared if one is None else one.address for one in own[at : at + width]])
             if torque is not None and torque.ndim < 3:
                 lanes.set_torque(np.atleast_2d(torque), first + at)
             if inputs is not None and inputs.ndim < 3:
@@ -542,7 +594,13 @@ def in_lanes(batch: Batch, plan: Block) -> None:
         if batch.stopped:
             return 0
         good = np.array([not left for _, left, _, _ in told])
-        if good.all():
+        if own:
+            good &= [one is not None for one in own]
+            for k, one in enumerate(own):
+                if one is not None and good[k]:
+                    kept = slice(first + k, first + k + 1)
+                    batch.keep(kept, q[k : k + 1], x[k : k + 1], plan.by_momentum, one.model)
+        elif good.all():
             batch.keep(slice(first, first + n), q, x, plan.by_momentum, model)
         elif good.any():
             batch.keep(first + np.flatnonzero(good), q[good], x[good], plan.by_momentum, model)
@@ -615,9 +673,14 @@ def _held_part(batch: Batch, begin: int, end: int) -> list[int]:
                 if p.size:
                     p[k, row] = held.held[k].p
     good = np.flatnonzero(held.alive)
-    whole = len(good) == found.count
-    those, which = (slice(None), slice(begin, end)) if whole else (good, begin + good)
-    batch.keep(which, q[those], (p if p.size else v)[those], bool(p.size), model, v[those])
+    x = p if p.size else v
+    if found.parameters:
+        for k in good.tolist():
+            one = slice(k, k + 1)
+            batch.keep(slice(begin + k, begin + k + 1), q[one], x[one], bool(p.size), held.held[k].model, v[one])
+    else:
+        those, which = (slice(None), slice(begin, end)) if len(good) == found.count else (good, begin + good)
+        batch.keep(which, q[those], x[those], bool(p.size), model, v[those])
     batch.rows[begin + good], batch.steps[begin + good] = rows, steps
     for k in good.tolist():
         batch.note_steps(begin + k, steppers[k])

@@ -95,3 +95,17 @@ cdef int likeness(ModelStepper own, ModelStepper one):
         one.alike = (alike_bodies(one.shared.m, own.shared.m) and alike_contacts(one.contacts, own.contacts)
                      and alike_drives(one.shared.drive, own.shared.drive, own.shared.ndrive))
     return ALIKE if one.alike else UNLIKE
+
+
+cdef const ModelNumbers* numbers_at_hand(ModelStepper self) noexcept nogil:
+    self.numbers.m, self.numbers.drive = self.shared.m, self.shared.drive
+    self.numbers.touch, self.numbers.choices = self.touch, &self.shared.choices
+    return &self.numbers
+
+
+def lane_numbers(ModelStepper own, ModelStepper one):
+    """The address of the numbers of a stepper for blocks by the plan of another one, valid for its lifetime.
+
+    0: it differs in more than these.
+    """
+    return <size_t>numbers_at_hand(one) if likeness(own, one) != UNLIKE else 0

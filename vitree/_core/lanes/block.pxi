@@ -200,6 +200,17 @@ cdef class ModelStepper:
             self.error[i] = 0.0
         begin_block(self)
 
+    def set_numbers(self, addresses):
+        """Take the numbers of models, one address of `lane_numbers` for each instance."""
+        cdef size_t at
+        cdef int i
+        if len(addresses) < self.count:
+            raise ValueError(f"numbers of {len(addresses)} models for {self.count} instances")
+        use_numbers(self, True)
+        for i in range(VT_WIDTH):
+            at = addresses[min(i, self.count - 1)]
+            take_numbers(self, i, <const ModelNumbers*>at)
+
     def set_torque(self, const double[:, ::1] torque, Py_ssize_t first):
         """Apply joint forces (n, nv) from the current state on, the rows from ``first`` on; one row applies to all."""
         take_rows(self, torque, first, self.nv, self.lane.drive.tau, "torque")

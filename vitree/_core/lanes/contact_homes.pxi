@@ -217,9 +217,7 @@ cdef unsigned long long steady_key(ModelStepper self) noexcept nogil:
 cdef void lend(ModelStepper self, Home* h, bint own) noexcept nogil:
     # own: and its numbers
     cdef Touching* x = &self.contact
-    self.numbers.m, self.numbers.drive = self.shared.m, self.shared.drive
-    self.numbers.touch, self.numbers.choices = self.touch, &self.shared.choices
-    h.numbers = &self.numbers if own else NULL
+    h.numbers = numbers_at_hand(self) if own else NULL
     h.q, h.x, h.u, h.tau = self.lane.state.q, self.lane.state.x, self.lane.drive.u, self.lane.drive.tau
     h.seen, h.table = self.lane.guesses[0].seen, self.lane.guesses[0].table
     h.gains, h.multi = <double*>self.linear.gains, <double*>self.linear.multi
