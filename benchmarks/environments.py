@@ -2,7 +2,8 @@
 
     python environments.py [--seconds 2] [--threads N]
 
-Legged robots stand: their actions are zero. Python's share is the time of an action that is not spent in the steppers
+Legged robots stand: their actions are zero; "randomised" are those of which each has masses, gains and friction of its own.
+The time of a reset is that of one instance. Python's share is the time of an action that is not spent in the steppers
 of the instances, measured with one thread.
 """
 
@@ -18,6 +19,8 @@ from vitree import gym as vg
 from vitree.run import lanes
 
 SIZES = (64, 1024)
+CART_POLE = "vitree/CartPole-v0"
+RANDOM = vg.Randomization(mass={"*": (0.8, 1.2)}, friction=(0.4, 1.0), gains={"*": (0.9, 1.1)})
 
 
 def rate(env, actions: np.ndarray, seconds: float) -> float:
@@ -70,17 +73,22 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--threads", type=int)
     given = parser.parse_args()
-    for name in vg.tasks.TASKS:
+    legged = [name for name in vg.tasks.TASKS if name != CART_POLE]
+    for name, changes in [(name, {}) for name in vg.tasks.TASKS] + [(name, {"randomization": RANDOM}) for name in legged]:
         for size in SIZES:
-            make = lambda threads, name=name, size=size: gymnasium.make_vec(  # noqa: E731
-                name, num_envs=size, threads=threads, autoreset_mode="SameStep")
+            make = lambda threads, name=name, size=size, changes=changes: gymnasium.make_vec(  # noqa: E731
+                name, num_envs=size, threads=threads, autoreset_mode="SameStep", **changes)
             env = make(given.threads)
             actions = np.zeros(env.action_space.shape, env.action_space.dtype)
-            actions[::2] += name == "vitree/CartPole-v0"
+            actions[::2] += name == CART_POLE
             found = rate(env, actions, given.seconds)
+            began = time.perf_counter()
+            env.reset(seed=1)
+            again = (time.perf_counter() - began) / size
             python = share(make(1), actions)
             told = "" if python is None else f", {100 * python:.0f} % of it Python's"
-            print(f"{name} x {size}: {found:,.0f} steps/s, {1e6 / found:.2f} us each{told}")
+            print(f"{name}{', randomised' if changes else ''} x {size}: {found:,.0f} steps/s, {1e6 / found:.2f} us each{told}, "
+                  f"reset {1e3 * again:.2f} ms")
     for size in SIZES:
         theirs = gymnasium.make_vec("CartPole-v1", num_envs=size, vectorization_mode="vector_entry_point")
         print(f"Gymnasium's CartPole-v1 x {size}: {rate(theirs, np.arange(size) % 2, given.seconds):,.0f} steps/s")
