@@ -2,9 +2,9 @@
 
     python environments.py [--seconds 2] [--threads N]
 
-Legged robots stand: their actions are zero; "randomised" are those of which each has masses, gains and friction of its own.
-The time of a reset is that of one instance. Python's share is the time of an action that is not spent in the steppers
-of the instances, measured with one thread.
+Legged robots stand: their actions are zero. Randomised ones have masses, gains and friction of their own. The time of a
+reset is that of one instance. Python's share is the time of an action that is not spent in the steppers of the
+instances, measured with one thread.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ def main() -> None:
     parser.add_argument("--threads", type=int)
     given = parser.parse_args()
     legged = [name for name in vg.tasks.TASKS if name != CART_POLE]
-    for name, changes in [(name, {}) for name in vg.tasks.TASKS] + [(name, {"randomization": RANDOM}) for name in legged]:
+    cases = [(name, {}) for name in vg.tasks.TASKS] + [(name, {"randomization": RANDOM}) for name in legged]
+    for name, changes in cases:
         for size in SIZES:
             make = lambda threads, name=name, size=size, changes=changes: gymnasium.make_vec(  # noqa: E731
                 name, num_envs=size, threads=threads, autoreset_mode="SameStep", **changes)
@@ -87,8 +88,8 @@ def main() -> None:
             again = (time.perf_counter() - began) / size
             python = share(make(1), actions)
             told = "" if python is None else f", {100 * python:.0f} % of it Python's"
-            print(f"{name}{', randomised' if changes else ''} x {size}: {found:,.0f} steps/s, {1e6 / found:.2f} us each{told}, "
-                  f"reset {1e3 * again:.2f} ms")
+            print(f"{name}{', randomised' if changes else ''} x {size}: {found:,.0f} steps/s, "
+                  f"{1e6 / found:.2f} us each{told}, reset {1e3 * again:.2f} ms")
     for size in SIZES:
         theirs = gymnasium.make_vec("CartPole-v1", num_envs=size, vectorization_mode="vector_entry_point")
         print(f"Gymnasium's CartPole-v1 x {size}: {rate(theirs, np.arange(size) % 2, given.seconds):,.0f} steps/s")
