@@ -15,6 +15,7 @@ from vitree.errors import InputError, UnknownNameError
 from vitree.gym.layout import Layout, fitting, ranges_of
 from vitree.gym.state import FIELDS
 from vitree.mechanism.contacts import Ground
+from vitree.model.contacts import least_gaps
 from vitree.model.frictions import friction_by_frames
 from vitree.model.model import Model
 
@@ -314,16 +315,17 @@ class Drawn:
                 at = [list(names).index(name) for name in ranges]
                 array[:, at] += self._drawn(ranges, len(array), stream)
         if self._q and self._base is not None and self._touches:
-            for row in q:
-                self._raise(row, self._base[0] + 2)
+            self._raise(q, self._base[0] + 2)
 
     def _raise(self, q: np.ndarray, z: int) -> None:
-        """Raise a base until nothing is in the ground: at once on a plane, and by some more steps on a slope."""
+        """Raise bases until nothing is in the ground: at once on a plane, and by some more steps on a slope."""
+        below = np.arange(len(q))
         for _ in range(RAISES):
-            lowest = float(self.model.contact_gaps(q).gap.min(initial=0.0))
-            if lowest >= 0:
+            least = least_gaps(self.model.full, np.ascontiguousarray(self.model.expand(q[below])))
+            below, least = below[least < 0], least[least < 0]
+            if not len(below):
                 return
-            q[z] -= lowest * (1 + 1e-12)
+            q[below, z] -= least * (1 + 1e-12)
 
     def waits(self, interval: Range, stream: str, count: int) -> np.ndarray:
         """Return times (count,) [s] of an interval."""
