@@ -188,6 +188,42 @@ def test_instances_that_begin_anew_join_the_others():
     assert pair.lanes.together - before[0] == pair.lanes.steps - before[1]
 
 
+@pytest.mark.parametrize("shape, legs, dry, own", [("spheres", 4, 0.0, False), ("points", 2, 0.0, True),
+                                                   ("points", 3, 0.2, False), ("spheres", 4, 0.2, True)])  # fmt: skip
+def test_robots_on_terrain_are_in_lanes(shape, legs, dry, own):
+    """Spheres touch at the nearest points, points above those below; with numbers of their own, also other terrains."""
+    count, rng = 3 * wide().VT_LANES, np.random.default_rng(21)
+
+    def model_on(seed):
+        heights = 0.04 * np.random.default_rng(seed).normal(size=(12, 9))
+        return walker(shape, legs, dry=dry, terrain=vt.HeightField(heights, (0.4, 0.5), (-2.1, -2.2, 0.0)))
+
+    model = model_on(0)
+    others = [varied(model_on(k % 3), rng, legs, dry) if own else model for k in range(count)]
+
+    def begin(_, count, dt, spread):
+        found = []
+        for k in range(count):
+            q = model.neutral()
+            q[:2], q[7:] = rng.uniform(-1.0, 1.0, 2), spread * rng.normal(size=model.nq - 7)
+            found.append((vt.place_on_ground(others[k], q), spread * rng.normal(size=model.nv)))
+        return [vt.Simulation(others[k], q, v, dt=dt) for k, (q, v) in enumerate(found)]
+
+    state = rng.bit_generator.state
+
+    def again(*given):
+        rng.bit_generator.state = state
+        return begin(*given)
+
+    pair = Pair(model, count, dt=2e-3, spread=0.02, begin=again)
+    for k in range(50):
+        if k == 20:
+            before = pair.lanes.together, pair.lanes.steps
+        inputs = 0.03 * np.sin(0.2 * k + np.arange(model.nv - 6)) + 0.01 * rng.normal(size=(count, model.nv - 6))
+        assert not pair.step(4, inputs=inputs).any()
+    assert pair.lanes.together - before[0] > 0.1 * (pair.lanes.steps - before[1])
+
+
 def varied(model, rng, legs, dry):
     """A model with other numbers: masses, COMs, inertias, what acts on joints, gains, and friction of contacts."""
     links, joints = model.flat.link_names, [drive.joint for drive in model.drives]

@@ -26,6 +26,7 @@ cdef int make_contacts(ModelStepper self, dict options) except -1:
     cdef Touching* x = &self.contact
     cdef Seats seats
     self.contacts = options.get("contacts", ContactList())
+    self.numbers.field = &self.contacts.field
     self.slowest, self.events = options.get("slowest", 0.0), options.get("max_impacts", 0)
     self.elastic, self.rolls = self.contacts.elastic, self.contacts.rolls
     if not self.contacts.count:

@@ -45,10 +45,6 @@ cdef struct Feature:        # of a shape; p and e in the core frame of its body
     Vec3 e
 
 
-cdef inline double clamp(double x, double low, double high) noexcept nogil:
-    return min(max(x, low), high)
-
-
 cdef inline Vec3 rotated(const Placed* P, Vec3 a) noexcept nogil:
     # for a shape of the world nothing changes, to the bit
     return mul(P.R, a) if P.s.body >= 0 else a

@@ -72,7 +72,9 @@ cdef bint alike_contacts(ContactList a, ContactList b) noexcept:
     for k in range(a.plain):
         memcpy(&one, &a.list[k], sizeof(vt_contact))
         one.friction = b.list[k].friction
-        if one.field != NULL or one.eyelets or memcmp(&one, &b.list[k], sizeof(vt_contact)) != 0:
+        if (one.field == NULL) == (b.list[k].field == NULL):
+            one.field = b.list[k].field
+        if one.eyelets or memcmp(&one, &b.list[k], sizeof(vt_contact)) != 0:
             return False
     for k in range(a.pairs):
         if not (same_shapes(a.pair[k].shape_a, b.pair[k].shape_a) and same_shapes(a.pair[k].shape_b, b.pair[k].shape_b)

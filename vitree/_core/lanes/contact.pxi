@@ -1,4 +1,4 @@
-# Steps in contact of several instances, a lane each, that go on as the step before: points and spheres on planes are in
+# Steps in contact of several instances, a lane each, that go on as the step before: points and spheres on the ground are in
 # contact, of the same bodies in all lanes, nothing strikes, and the operator and its response to impulses are at hand. Joints
 # with dry friction are members in all lanes, with a port each. Each instance has a stepper of its own, whose kept memory is
 # read, and written where steps were taken. A lane for which anything else holds leaves: its stepper takes the step. The
@@ -42,6 +42,7 @@ cdef struct TouchLanes:
     vt_real* gap_before
     vt_real* told           # (contacts, TOLD)
     vt_real* friction       # (contacts,) of instances with numbers of their own
+    const vt_field* field[MOST_LANES]   # the grounds that are not planes
     vt_real* node_before    # (nq,)
     bint* active            # (contacts, lanes)
     bint* pushed_before
@@ -229,6 +230,14 @@ cdef void come_with_numbers(ModelStepper self, TouchLanes* x) noexcept nogil:
         take_numbers(self, l, given)
 
 
+cdef inline void touch_ground(const TouchLanes* x, const vt_contact* e, const Pose* pose, Touch* at) noexcept nogil:
+    # a point or a sphere
+    if e.kind == ON_FIELD:
+        touch_field(e, x.field, pose, at)
+    else:
+        touch_plane(e, pose, at)
+
+
 cdef inline vt_real friction_in_lanes(const TouchLanes* x, ModelStepper self, int c) noexcept nogil:
     return one_number(x.friction if self.numbers.on else NULL, c, x.plan.touch[c].friction)
 
@@ -247,6 +256,7 @@ cdef void come(ModelStepper self, TouchLanes* x) noexcept nogil:
     for l in range(VT_WIDTH):
         h = x.home[l]
         u[l] = <double*>h.u
+        x.field[l] = h.field
         self.lane.guess.seen[l], x.past.seen[l] = h.seen[0], h.past_seen[0]
         self.lane.operator.pivot_signs[l], self.lane.reuse[l].have = h.pivot_signs[0], True
         x.changed[l] = False
@@ -347,7 +357,7 @@ cdef vt_real apart_at_least(const vt_pair* p, const Pose* pose) noexcept nogil:
 
 cdef inline bint has_gap(const vt_contact* e) noexcept nogil:
     # in lanes
-    return e.kind == ON_PLANE or e.kind == SEGMENTS or e.kind == AT_LIMIT or e.kind == RUBS
+    return on_ground(e) or e.kind == SEGMENTS or e.kind == AT_LIMIT or e.kind == RUBS
 
 
 cdef bint place_contact(const TouchLanes* x, int c, const vt_real* q, const Pose* pose, Touch* at) noexcept nogil:
@@ -355,8 +365,8 @@ cdef bint place_contact(const TouchLanes* x, int c, const vt_real* q, const Pose
     cdef const vt_contact* e = &x.plan.touch[c]
     cdef bint near = False
     cdef int l
-    if e.kind == ON_PLANE:
-        touch_plane(e, pose, at)
+    if on_ground(e):
+        touch_ground(x, e, pose, at)
         return True
     if e.kind == AT_LIMIT or e.kind == RUBS:
         at.gap = gap_of_coordinate(e, q[e.iq])
@@ -440,7 +450,7 @@ cdef bint touch_node(ModelStepper self, TouchLanes* x) noexcept nogil:
                                                else at.gap, l))
             add_member(x, c)
             continue
-        if e.kind == ON_PLANE:
+        if on_ground(e):
             across(at)
         for l in range(VT_WIDTH):
             gap, before = vt_get(at.gap, l), vt_get(x.gap_before[c], l)
@@ -452,7 +462,7 @@ cdef bint touch_node(ModelStepper self, TouchLanes* x) noexcept nogil:
             # it acted, it rests, or it closes soon: see `admit`
             inside[l] = inside[l] or (gap <= RESTING_GAP and before <= RESTING_GAP) or (
                 near and gap - before < 0.0 and gap + FORESEEN * (gap - before) < 0.0)
-            if inside[l] and (e.kind != ON_PLANE or x.port_of_body[e.body_a] < 0):
+            if inside[l] and (not on_ground(e) or x.port_of_body[e.body_a] < 0):
                 # at a limit, or of a body without a response
                 x.on[l] = x.open[l] = inside[l] = False
             some = some or (x.on[l] and inside[l])
@@ -553,7 +563,7 @@ cdef bint gather_members(ModelStepper self, TouchLanes* x, const vt_real* guess,
     for i in range(self.shared.m.nbody):
         x.port_of_body[i] = -1
     for k in range(x.count):
-        if plan.touch[x.member[k]].kind == ON_PLANE:
+        if on_ground(&plan.touch[x.member[k]]):
             x.port_of_body[plan.touch[x.member[k]].body_a] = 0
     on.body, on.body_end, on.v, on.v_end = 0, self.shared.m.nbody, 0, self.nv
     x.ports = 0
@@ -724,7 +734,7 @@ cdef void measure_members(ModelStepper self, TouchLanes* x) noexcept nogil:
         if e.kind == RUBS:
             x.there[c].gap = gap_of_coordinate(e, self.lane.state.q[e.iq] + self.lane.newton.y[e.iv])
         else:
-            touch_plane(e, x.pose2, &x.there[c])
+            touch_ground(x, e, x.pose2, &x.there[c])
     for k in range(x.count):
         c = x.member[k]
         e = &x.plan.touch[c]
@@ -1414,7 +1424,7 @@ cdef void tell_velocities(ModelStepper self, TouchLanes* x) noexcept nogil:
         if not some:
             continue
         if e.kind != RUBS:
-            touch_plane(e, x.pose1, &x.here[c])
+            touch_ground(x, e, x.pose1, &x.here[c])
             across(&x.here[c])
         add_member(x, c)
     if x.count:

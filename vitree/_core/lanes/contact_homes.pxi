@@ -24,10 +24,14 @@ cdef int count_of_kind(ModelStepper stepper, int kind) noexcept nogil:
     return n
 
 
+cdef inline int count_on_ground(ModelStepper stepper) noexcept nogil:
+    return count_of_kind(stepper, ON_PLANE) + count_of_kind(stepper, ON_FIELD)
+
+
 def contact_lane_plan(ModelStepper stepper):
     """The address of the plan of blocks that take steps in contact of such steppers together; 0 if none can.
 
-    They support points and spheres on planes, of one tree, that neither bounce nor yield, and limits and dry friction of joints.
+    They support points and spheres on planes and height fields, of one tree, that neither bounce nor yield, and limits and dry friction of joints.
     """
     cdef Shared* s = &stepper.shared
     cdef LanePlan* plan
@@ -50,15 +54,15 @@ def contact_lane_plan(ModelStepper stepper):
         on = &stepper.contact.span[k]
         for c in range(on.first, on.end if on.pair < 0 else on.first):
             e = &stepper.touch[c]
-            inside = e.kind == ON_PLANE and e.body_b < 0 and e.body_a >= 0 and e.stiffness == INFINITY and e.dim <= 3
+            inside = on_ground(e) and e.body_b < 0 and e.body_a >= 0 and e.stiffness == INFINITY and e.dim <= 3
             if e.kind == RUBS:
                 if e.mesh >= 0 or joint_multi(&s.m.body[stepper.contact.body_of_v[e.iv]]):
                     return 0
                 inside = True
             # others have to stay far away, and limits open
-            if not inside and e.kind != AT_LIMIT and (e.kind == ON_PLANE or on.ball < 0 or on.other < 0):
+            if not inside and e.kind != AT_LIMIT and (on_ground(e) or on.ball < 0 or on.other < 0):
                 return 0
-    points, joints = count_of_kind(stepper, ON_PLANE), count_of_kind(stepper, RUBS)
+    points, joints = count_on_ground(stepper), count_of_kind(stepper, RUBS)
     if points > STEADY_MEMBERS or joints > STEADY_JOINTS or not points + joints:
         return 0
     plan = <LanePlan*>stepper.memory.given(sizeof(LanePlan))
@@ -105,7 +109,7 @@ cdef class ContactLanes:
 
     def __init__(self, ModelStepper stepper, module, size_t address):
         cdef size_t at, call, layout
-        self.members, self.joints = count_of_kind(stepper, ON_PLANE), count_of_kind(stepper, RUBS)
+        self.members, self.joints = count_on_ground(stepper), count_of_kind(stepper, RUBS)
         self.block, self.owner, self.width = module.ModelStepper(address, stepper), stepper, module.VT_LANES
         at, call, layout = self.block.contact_steps(stepper.contact.plain, self.members, self.joints)
         if layout != home_layout():
@@ -195,7 +199,7 @@ cdef unsigned long long steady_key(ModelStepper self) noexcept nogil:
         return 0
     for c in range(x.plain):
         e = &self.touch[c]
-        if x.active[c] == ARRIVED or (x.active[c] and e.kind != ON_PLANE and e.kind != RUBS):
+        if x.active[c] == ARRIVED or (x.active[c] and not on_ground(e) and e.kind != RUBS):
             return 0
         if x.active[c]:
             rows += e.dim
@@ -217,7 +221,7 @@ cdef unsigned long long steady_key(ModelStepper self) noexcept nogil:
 cdef void lend(ModelStepper self, Home* h, bint own) noexcept nogil:
     # own: and its numbers
     cdef Touching* x = &self.contact
-    h.numbers = numbers_at_hand(self) if own else NULL
+    h.numbers, h.field = numbers_at_hand(self) if own else NULL, self.numbers.field
     h.q, h.x, h.u, h.tau = self.lane.state.q, self.lane.state.x, self.lane.drive.u, self.lane.drive.tau
     h.seen, h.table = self.lane.guesses[0].seen, self.lane.guesses[0].table
     h.gains, h.multi = <double*>self.linear.gains, <double*>self.linear.multi

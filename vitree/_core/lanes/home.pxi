@@ -11,11 +11,13 @@ cdef struct ModelNumbers:       # of a stepper, for lanes in which the numbers o
     const vt_model* m
     const vt_drive* drive
     const vt_contact* touch
+    const vt_field* field       # a ground that is not a plane
     const Choices* choices
 
 
 cdef struct Home:               # of an instance
     const ModelNumbers* numbers # or NULL: those of the plan
+    const vt_field* field
     double* q                   # (nq,), replaced by those of the end of the step
     double* x                   # (nv,)
     const double* u             # (nu,) inputs

@@ -25,6 +25,10 @@ cdef struct Quat:
     vt_real w
 
 
+cdef inline double clamp(double x, double low, double high) noexcept nogil:
+    return min(max(x, low), high)
+
+
 cdef inline Vec3 vec3(vt_real x, vt_real y, vt_real z) noexcept nogil:
     cdef Vec3 r
     r.x = x

@@ -18,6 +18,11 @@ cdef inline void across(Touch* x) noexcept nogil:
     x.t2 = cross(x.n, x.t1)
 
 
+cdef inline bint on_ground(const vt_contact* e) noexcept nogil:
+    # a point or a sphere
+    return e.kind == ON_PLANE or e.kind == ON_FIELD
+
+
 cdef inline void touch_plane(const vt_contact* e, const Pose* pose, Touch* x) noexcept nogil:
     # a point or a sphere of body a on a plane of the world
     cdef Vec3 centre = placed(pose, e.body_a, e.point_a)
