@@ -366,7 +366,7 @@ cdef void place_end(ModelStepper self, const double* q) noexcept nogil:
 
 
 cdef void place_touches(ModelStepper self, const double* q, bint told) noexcept nogil:
-    # all contacts at node 1. told: `here` is of the end of the step before, and points on planes are the same at the
+    # all contacts at node 1. told: `here` is of the end of the step before, and points on the ground are the same at the
     # start of a step
     cdef Touching* x = &self.contact
     cdef const TouchSpan* on
@@ -375,7 +375,7 @@ cdef void place_touches(ModelStepper self, const double* q, bint told) noexcept 
     for i in range(x.near_count):
         k = x.near[i]
         on = &x.span[k]
-        if told and (x.far_here[k] or (on.pair < 0 and self.touch[on.first].kind == ON_PLANE)):
+        if told and (x.far_here[k] or (on.pair < 0 and on_ground(&self.touch[on.first]))):
             continue
         far = lies_far(self, on, x.center1, x.pose1, x.away)
         far = x.far_here[k] = far or (on.pair >= 0 and not sit_down(self, k))

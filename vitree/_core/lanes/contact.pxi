@@ -43,6 +43,7 @@ cdef struct TouchLanes:
     vt_real* told           # (contacts, TOLD)
     vt_real* friction       # (contacts,) of instances with numbers of their own
     const vt_field* field[MOST_LANES]   # the grounds that are not planes
+    bint known              # `there` is of node 1
     vt_real* node_before    # (nq,)
     bint* active            # (contacts, lanes)
     bint* pushed_before
@@ -439,7 +440,10 @@ cdef bint touch_node(ModelStepper self, TouchLanes* x) noexcept nogil:
     for c in range(plan.contacts):
         e, at, inside, some = &plan.touch[c], &x.here[c], &x.inside[c * VT_WIDTH], False
         memset(inside, 0, VT_WIDTH * sizeof(bint))
-        x.placed[c] = place_contact(x, c, self.lane.state.q, x.pose1, at)
+        if x.known and e.kind == ON_FIELD:
+            at[0], x.placed[c] = x.there[c], True
+        else:
+            x.placed[c] = place_contact(x, c, self.lane.state.q, x.pose1, at)
         if not x.placed[c]:
             continue
         if e.kind == RUBS:
@@ -1324,6 +1328,7 @@ cdef void step_together(ModelStepper self, const HomePlan* plan, Home** home, in
         home[l].status, home[l].steps, home[l].age, home[l].answered = OK, 0, -1, False
         home[l].corrections = home[l].most = home[l].passes = home[l].rested = home[l].factored = home[l].solves = 0
     come(self, x)
+    x.known = False
     for k in range(steps):
         memcpy(before, x.on, VT_WIDTH * sizeof(bint))
         step_of_lanes(self, x)
@@ -1381,7 +1386,7 @@ cdef void accept_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
     memcpy(x.node_before, at.q, self.nq * sizeof(vt_real))
     at.q, at.q2 = at.q2, at.q
     at.x, at.x2 = at.x2, at.x
-    x.moved = x.moved_there
+    x.moved, x.known = x.moved_there, True
     for l in range(VT_WIDTH):
         if not x.on[l]:
             continue

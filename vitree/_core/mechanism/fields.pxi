@@ -33,36 +33,41 @@ cdef inline void spline_bends(double u, int count, double* b) noexcept nogil:
 
 
 cdef void height_at(const vt_field* f, double x, double y, double* z, double* slope, double* bend) noexcept nogil:
-    # H, dH and, unless it is NULL, its second derivatives by xx, xy, yy
-    cdef double u = (x - f.origin[0]) / f.spacing[0], v = (y - f.origin[1]) / f.spacing[1], c
+    # H, dH and, unless it is NULL, its second derivatives by xx, xy, yy:
+    #     H = sum_k wx_k s_k,    s_k = sum_l wy_l c_kl
+    cdef double u = (x - f.origin[0]) / f.spacing[0], v = (y - f.origin[1]) / f.spacing[1], s, along, bends
+    cdef const double* c
     cdef double wx[4]
     cdef double dx[4]
     cdef double bx[4]
     cdef double wy[4]
     cdef double dy[4]
     cdef double by[4]
-    cdef int i, j, k, l
+    cdef int i, j, k
     spline_weights(u, f.nx, &i, wx, dx)
     spline_weights(v, f.ny, &j, wy, dy)
+    if bend != NULL:
+        spline_bends(u, f.nx, bx)
+        spline_bends(v, f.ny, by)
+        bend[0] = bend[1] = bend[2] = 0.0
     z[0] = f.origin[2]
     slope[0] = slope[1] = 0.0
     for k in range(4):
-        for l in range(4):
-            c = f.c[(i + k) * (f.ny + 2) + j + l]
-            z[0] += wx[k] * wy[l] * c
-            slope[0] += dx[k] * wy[l] * c / f.spacing[0]
-            slope[1] += wx[k] * dy[l] * c / f.spacing[1]
-    if bend == NULL:
-        return
-    spline_bends(u, f.nx, bx)
-    spline_bends(v, f.ny, by)
-    bend[0] = bend[1] = bend[2] = 0.0
-    for k in range(4):
-        for l in range(4):
-            c = f.c[(i + k) * (f.ny + 2) + j + l]
-            bend[0] += bx[k] * wy[l] * c / (f.spacing[0] * f.spacing[0])
-            bend[1] += dx[k] * dy[l] * c / (f.spacing[0] * f.spacing[1])
-            bend[2] += wx[k] * by[l] * c / (f.spacing[1] * f.spacing[1])
+        c = f.c + (i + k) * (f.ny + 2) + j
+        s = wy[0] * c[0] + wy[1] * c[1] + wy[2] * c[2] + wy[3] * c[3]
+        along = dy[0] * c[0] + dy[1] * c[1] + dy[2] * c[2] + dy[3] * c[3]
+        z[0] += wx[k] * s
+        slope[0] += dx[k] * s
+        slope[1] += wx[k] * along
+        if bend != NULL:
+            bends = by[0] * c[0] + by[1] * c[1] + by[2] * c[2] + by[3] * c[3]
+            bend[0] += bx[k] * s
+            bend[1] += dx[k] * along
+            bend[2] += wx[k] * bends
+    slope[0], slope[1] = slope[0] / f.spacing[0], slope[1] / f.spacing[1]
+    if bend != NULL:
+        bend[0], bend[1] = bend[0] / (f.spacing[0] * f.spacing[0]), bend[1] / (f.spacing[0] * f.spacing[1])
+        bend[2] = bend[2] / (f.spacing[1] * f.spacing[1])
 
 
 cdef inline void field_normal(const double* slope, double* n) noexcept nogil:
@@ -70,16 +75,21 @@ cdef inline void field_normal(const double* slope, double* n) noexcept nogil:
     n[0], n[1], n[2] = size * -slope[0], size * -slope[1], size
 
 
-cdef bint nearest_on_field(const vt_field* f, const double* c, double* p, double* n) noexcept nogil:
-    # the point p of the surface that is nearest to c, from the one below it, and the normal there: Newton's method for
-    #     (x - c_x) + (H - c_z) H_x = 0,    (y - c_y) + (H - c_z) H_y = 0.
-    # Returns whether it converged
+cdef void point_on_field(const vt_field* f, double radius, const double* c, double* p, double* n) noexcept nogil:
+    # the point p of the surface for a ball about c, and the normal there: for a point, and far away, that below c; else the
+    # nearest, by Newton's method from that below for
+    #     (x - c_x) + (H - c_z) H_x = 0,    (y - c_y) + (H - c_z) H_y = 0,
+    # or that below where it does not converge
     cdef double x = c[0], y = c[1], z, g, rx, ry, xx, xy, yy, det, sx, sy
     cdef double slope[2]
     cdef double bend[3]
     cdef int k
+    height_at(f, x, y, &z, slope, bend if radius > 0.0 else NULL)
+    p[0], p[1], p[2] = x, y, z
+    field_normal(slope, n)
+    if not (fabs((c[2] - z) * n[2]) <= NEAR_FIELD * radius and radius > 0.0):
+        return
     for k in range(FIELD_PASSES):
-        height_at(f, x, y, &z, slope, bend)
         g = z - c[2]
         rx, ry = x - c[0] + g * slope[0], y - c[1] + g * slope[1]
         xx, xy, yy = 1.0 + slope[0] * slope[0], slope[0] * slope[1], 1.0 + slope[1] * slope[1]
@@ -90,23 +100,11 @@ cdef bint nearest_on_field(const vt_field* f, const double* c, double* p, double
         sx, sy = (xy * ry - yy * rx) / det, (xy * rx - xx * ry) / det
         x += sx
         y += sy
+        height_at(f, x, y, &z, slope, bend)
         if fabs(sx) <= FIELD_STEP * f.spacing[0] and fabs(sy) <= FIELD_STEP * f.spacing[1]:
-            height_at(f, x, y, &z, slope, NULL)
             p[0], p[1], p[2] = x, y, z
             field_normal(slope, n)
-            return True
-    return False
-
-
-cdef void point_on_field(const vt_field* f, double radius, const double* c, double* p, double* n) noexcept nogil:
-    # the point of the surface for a ball about c, and the normal there: the nearest; of a point, and far away, that below
-    cdef double z
-    cdef double slope[2]
-    height_at(f, c[0], c[1], &z, slope, NULL)
-    p[0], p[1], p[2] = c[0], c[1], z
-    field_normal(slope, n)
-    if fabs((c[2] - z) * n[2]) <= NEAR_FIELD * radius and radius > 0.0:
-        nearest_on_field(f, c, p, n)
+            return
 
 
 cdef void touch_field(const vt_contact* e, const vt_field** field, const Pose* pose, Touch* x) noexcept nogil:
