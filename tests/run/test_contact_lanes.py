@@ -221,7 +221,9 @@ def test_robots_on_terrain_are_in_lanes(shape, legs, dry, own):
             before = pair.lanes.together, pair.lanes.steps
         inputs = 0.03 * np.sin(0.2 * k + np.arange(model.nv - 6)) + 0.01 * rng.normal(size=(count, model.nv - 6))
         assert not pair.step(4, inputs=inputs).any()
-    assert pair.lanes.together - before[0] > 0.1 * (pair.lanes.steps - before[1])
+    # where few points touch, instances have to touch with the same ones
+    share = 0.1 if shape == "spheres" else 0.02
+    assert pair.lanes.together - before[0] > share * (pair.lanes.steps - before[1])
 
 
 def varied(model, rng, legs, dry):
@@ -263,7 +265,9 @@ def test_instances_with_numbers_of_their_own_are_in_lanes(shape, legs, dry):
             before = pair.lanes.together, pair.lanes.steps
         inputs = 0.03 * np.sin(0.2 * k + np.arange(model.nv - 6)) + 0.01 * rng.normal(size=(count, model.nv - 6))
         assert not pair.step(4, inputs=inputs).any()
-    assert pair.lanes.together - before[0] > 0.1 * (pair.lanes.steps - before[1])
+    # where few points touch, instances have to touch with the same ones
+    share = 0.1 if shape == "spheres" else 0.02
+    assert pair.lanes.together - before[0] > share * (pair.lanes.steps - before[1])
 
 
 @pytest.mark.parametrize("other", [
