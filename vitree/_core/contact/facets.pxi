@@ -668,3 +668,39 @@ cdef void facet_slip_rows(ModelStepper self, int c, const Touch* at, const Pose*
         facet_side_row(&f.fa, e.body_a, x.pose1, pose, before.a, at.a, before.n, at.n, more, t, to.on_a)
     if e.body_b >= 0:
         facet_side_row(&f.fb, e.body_b, x.pose1, pose, before.b, at.b, neg(before.n), neg(at.n), more, neg(t), to.on_b)
+
+
+# ---- bytes of what is kept ---------------------------------------------------------------------------
+
+
+cdef void tidy_feature(Feature* f) noexcept nogil:
+    # zeros between its numbers, where copies have anything
+    cdef Feature to
+    memset(&to, 0, sizeof(Feature))
+    to.kind, to.id, to.other, to.size, to.p, to.e = f.kind, f.id, f.other, f.size, f.p, f.e
+    memcpy(f, &to, sizeof(Feature))
+
+
+cdef void tidy_facet(Facet* f) noexcept nogil:
+    # its place across n matters while facets are chosen alone
+    cdef Facet to
+    memset(&to, 0, sizeof(Facet))
+    if f.kind != NO_FACET:
+        tidy_feature(&f.fa)
+        tidy_feature(&f.fb)
+        memcpy(&to.fa, &f.fa, sizeof(Feature))
+        memcpy(&to.fb, &f.fb, sizeof(Feature))
+        to.n, to.gap = f.n, f.gap
+    to.kind = f.kind
+    memcpy(f, &to, sizeof(Facet))
+
+
+cdef void tidy_near(Near* x) noexcept nogil:
+    cdef Near to
+    memset(&to, 0, sizeof(Near))
+    tidy_feature(&x.fa)
+    tidy_feature(&x.fb)
+    memcpy(&to.fa, &x.fa, sizeof(Feature))
+    memcpy(&to.fb, &x.fb, sizeof(Feature))
+    to.gap, to.n, to.a, to.b, to.exact, to.place, to.turn = x.gap, x.n, x.a, x.b, x.exact, x.place, x.turn
+    memcpy(x, &to, sizeof(Near))

@@ -657,6 +657,13 @@ cdef class ModelStepper(Stepper):
         if self.ntouch and not self.parted:
             note_node(self)
 
+    cdef void tidy(self) noexcept nogil:
+        cdef int k
+        for k in range(self.contact.slots):
+            tidy_facet(&self.contact.facet_kept[k])
+        for k in range(self.memory.seats.count if self.contact.slots else 0):
+            tidy_near(&self.contact.near_kept[k])
+
     cdef void close_step(self) noexcept nogil:
         Stepper.close_step(self)
         if steps_here(self.lane.clock) == 1:

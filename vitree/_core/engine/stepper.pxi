@@ -532,6 +532,7 @@ cdef class Stepper:
     def history(self):
         """Return everything that the next steps depend on, as bytes for :meth:`set_history`."""
         cdef Busy busy = self.busy()
+        self.tidy()
         return self.memory.content()
 
     def set_history(self, bytes kept):
@@ -849,6 +850,10 @@ cdef class Stepper:
         cdef Busy busy = self.busy()
         require_size(out.shape[0], self.nv, "entries of v")
         return self.tells(by_momentum, &out[0] if self.nv else NULL)
+
+    cdef void tidy(self) noexcept nogil:
+        # kept memory whose content is the same has the same bytes
+        pass
 
     cdef bint tells(self, bint by_momentum, double* v) noexcept nogil:
         # the same
