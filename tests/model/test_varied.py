@@ -262,5 +262,9 @@ def test_wrong_friction_of_contacts_is_told():
     for wrong in (-1.0, np.nan, "rough", {"ground": -0.1}):
         with pytest.raises(vt.VitreeError, match="friction"):
             model.with_parameters(contact_friction=wrong)
+    with pytest.raises(vt.ModelError, match=r"the friction of the ground is -0\.1"):
+        model.with_parameters(contact_friction={"ground": -0.1})
+    with pytest.raises(vt.ModelError, match="the friction of the contacts is -1"):
+        model.with_parameters(contact_friction=-1.0)
     with pytest.raises(vt.UnknownNameError, match="frame that may touch"):
         model.with_parameters(contact_friction={"nose": 0.5})

@@ -102,6 +102,10 @@ def test_robots_on_the_ground_with_numbers_of_their_own_are_in_lanes():
         for what in ("q", "v", "p", "energy"):
             assert np.array_equal(getattr(found, what)[k], getattr(run, what)[0]), (k, what)
     assert np.ptp(found.q[:, -1], axis=0).max() > 1e-3
+    # friction that none has fails one instance, by patterns of frames as well
+    rough = {"contact_friction": {"foot*": [0.5, -1.0, 0.6], "ground": [0.1, 0.2, 0.0]}}
+    found = vt.rollout(model, q, duration=0.01, dt=2e-3, parameters=rough)
+    assert list(found.failed) == [1] and isinstance(found.failed[1], vt.ModelError)
 
 
 def test_parameters_with_torques_and_policies():
@@ -146,6 +150,7 @@ def test_instances_with_impossible_numbers_fail_alone():
     ({"damping": np.ones((N, 3))}, "damping"),
     ({"gains": {"hinge1": np.ones((N, 2))}}, 'no driven joint "hinge1"'),
     ([1.0], "parameters"),
+    ({"contact_friction": np.ones(N)}, "may touch"),
 ])  # fmt: skip
 def test_wrong_parameters_are_refused_before_anything_runs(given, text):
     with pytest.raises(vt.VitreeError, match=text):

@@ -28,7 +28,7 @@ _UP = (0.0, 0.0, 1.0)
 def _check_surface(of: Ground | Contact, name: str) -> None:
     """Check friction, restitution, stiffness, damping and softness, each of which may be None."""
     if of.friction is not None:
-        object.__setattr__(of, "friction", _friction(of.friction, name))
+        object.__setattr__(of, "friction", checked_friction(of.friction, name))
     for field, least, most in (("restitution", 0.0, 1.0), ("damping", 0.0, math.inf), ("softness", 0.0, math.inf)):
         value = getattr(of, field)
         if value is not None:
@@ -45,8 +45,11 @@ def _check_surface(of: Ground | Contact, name: str) -> None:
             )
 
 
-def _friction(value: object, name: str) -> Friction:
-    """The coefficients of friction: one number where there is neither torsional nor rolling friction."""
+def checked_friction(value: object, name: str) -> Friction:
+    """Return coefficients of friction of what has a name: one number where only sliding rubs.
+
+    Raises a ModelError if they are none.
+    """
     what = f"friction of the {name}"
     if np.ndim(value) == 0:  # type: ignore[arg-type]
         return within(value, what, 0.0, math.inf)

@@ -316,7 +316,7 @@ def gains_of(model: Model, gains: object) -> JsonObject:
     driven = [drive.joint for drive in model.drives]
     given = of_kind(gains, Mapping, "gains", "a mapping of patterns of driven joints to (kp, kd)")
     return by_pattern(given, driven, "driven joint", "gains",
-                      lambda value: [float(x) for x in np.ravel(np.asarray(value, dtype=float))])  # fmt: skip
+                      lambda value, _: [float(x) for x in np.ravel(np.asarray(value, dtype=float))])  # fmt: skip
 
 
 def ground_values(ground: object) -> JsonObject:

@@ -8,8 +8,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from vitree.arguments import JsonObject, shown
-from vitree.errors import InputError, UnknownNameError
-from vitree.mechanism.contacts import Contact, Friction, Ground
+from vitree.errors import InputError, ModelError, UnknownNameError
+from vitree.mechanism.contacts import Contact, checked_friction
 from vitree.mechanism.flat import Flat
 
 #: The name of the ground among the frames.
@@ -17,9 +17,12 @@ GROUND = "ground"
 
 
 def by_pattern(
-    given: Mapping[Any, Any], names: Iterable[str], what: str, argument: str, number: Callable[[Any], Any]
+    given: Mapping[Any, Any], names: Iterable[str], what: str, argument: str, number: Callable[[Any, str], Any]
 ) -> JsonObject:
-    """Values by names, of values by patterns; of several patterns that fit the first counts."""
+    """Return values by names, of values by patterns; of several patterns that fit the first counts.
+
+    ``number(value, name)`` checks a value.
+    """
     names, found = list(dict.fromkeys(names)), JsonObject()
     for pattern, value in given.items():
         fits = [name for name in names if name == pattern or fnmatchcase(name, str(pattern))]
@@ -27,7 +30,9 @@ def by_pattern(
             raise UnknownNameError(what, pattern, names, argument=argument)
         for name in fits:
             try:
-                found.setdefault(name, number(value))
+                found.setdefault(name, number(value, name))
+            except ModelError:
+                raise
             except (TypeError, ValueError):
                 raise InputError(argument, given, f'of "{name}" are {shown(value)}; they must be numbers') from None
     return found
@@ -38,7 +43,7 @@ def friction_by_frames(flat: Flat, friction: object, argument: str = "friction")
 
     Raises
     ------
-    InputError, UnknownNameError
+    InputError, ModelError, UnknownNameError
         If nothing may touch, a coefficient is none, or a pattern fits no frame.
     """
     frames = [each.frame for each in flat.contacts if isinstance(each, Contact)]
@@ -46,13 +51,13 @@ def friction_by_frames(flat: Flat, friction: object, argument: str = "friction")
     if not frames:
         raise InputError(f'nothing of "{flat.name}" may touch: give it contacts')
 
-    def number(value: Any) -> Any:
-        checked: Friction | None = Ground(friction=value).friction
+    def number(value: Any, name: str) -> Any:
+        checked = checked_friction(value, name if name in (GROUND, "contacts") else f'contact "{name}"')
         return list(checked) if isinstance(checked, tuple) else checked
 
     if isinstance(friction, Mapping):
         return by_pattern(friction, names, "frame that may touch", argument, number)
-    return dict.fromkeys(names, number(friction))
+    return dict.fromkeys(names, number(friction, "contacts"))
 
 
 def with_friction(flat: Flat, values: Mapping[str, Any]) -> dict[str, Any]:

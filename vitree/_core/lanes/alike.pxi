@@ -67,7 +67,8 @@ cdef bint alike_contacts(ContactList a, ContactList b) noexcept:
     cdef vt_contact one
     cdef int k
     if not (a.plain == b.plain and a.pairs == b.pairs and a.patches == b.patches and a.spans == b.spans
-            and a.balls == b.balls and a.yields == b.yields and a.turns == b.turns and a.elastic == b.elastic and a.rolls == b.rolls):
+            and a.balls == b.balls and a.yields == b.yields and a.turns == b.turns and a.elastic == b.elastic
+            and a.rolls == b.rolls):
         return False
     for k in range(a.plain):
         memcpy(&one, &a.list[k], sizeof(vt_contact))

@@ -31,7 +31,8 @@ cdef inline int count_on_ground(ModelStepper stepper) noexcept nogil:
 def contact_lane_plan(ModelStepper stepper):
     """The address of the plan of blocks that take steps in contact of such steppers together; 0 if none can.
 
-    They support points and spheres on planes and height fields, of one tree, that neither bounce nor yield, and limits and dry friction of joints.
+    They support points and spheres on planes and height fields, of one tree, that neither bounce nor yield, and limits and
+    dry friction of joints.
     """
     cdef Shared* s = &stepper.shared
     cdef LanePlan* plan
@@ -97,7 +98,7 @@ cdef class ContactLanes:
     cdef double** v             # where their velocities are to be told, and whether they are
     cdef bint* told
     cdef bint* held
-    cdef int* alike             # UNLIKE ... of the steps of the owner
+    cdef int* alike             # how they are like the owner: UNLIKE, ALIKE, IDENTICAL
     cdef int* ball_of           # (contacts,) see `HomePlan`
     cdef Py_ssize_t most
     cdef readonly long together     # steps of instances that were taken in lanes, those that were tried, and all
