@@ -239,6 +239,7 @@ def varied(model, rng, legs, dry):
         gains={name: (60.0 * float(near()), 2.0 * float(near())) for name in joints},
         dry_friction={name: dry * float(near()) for name in joints},
         contact_friction={"ground": 0.7 * float(near()), **{f"foot {k}": float(near()) for k in range(legs)}},
+        gravity=(*0.3 * rng.normal(size=2), -9.81 * float(near())),
     )  # fmt: skip
 
 
@@ -271,12 +272,12 @@ def test_instances_with_numbers_of_their_own_are_in_lanes(shape, legs, dry):
 
 
 @pytest.mark.parametrize("other", [
-    walker(side=0.13), walker(friction=0.0), walker(dry=0.1), walker().with_parameters(gravity=(0.0, 0.0, -1.6)),
+    walker(side=0.13), walker(friction=0.0), walker(dry=0.1), walker().with_parameters(gravity=(0.0, 0.0, 0.0)),
     walker().with_parameters(armature={"hip 0": 0.0}),
     walker(drives=False).with_drives({"*": {"kp": 60.0, "kd": 2.0, "effort_limit": 50.0}}),
 ])  # fmt: skip
 def test_instances_that_differ_in_more_than_numbers_step_alone(other):
-    """In lengths, frictions that there are or not, gravity, or limits of their drives."""
+    """In lengths, frictions and gravity that there are or not, or limits of their drives."""
     model = walker()
     count = wide().VT_LANES
     pair = Pair(model, 2 * count, spread=0.0)

@@ -18,13 +18,17 @@ cdef bint same_zeros(const double* a, const double* b, int n) noexcept nogil:
     return True
 
 
+cdef inline bint falls(const vt_model* m) noexcept nogil:
+    return m.g[0] != 0.0 or m.g[1] != 0.0 or m.g[2] != 0.0
+
+
 cdef bint alike_bodies(const vt_model* a, const vt_model* b) noexcept nogil:
     cdef vt_body one, other
     cdef vt_tree tree, other_tree
     cdef int k
     if not (a.nbody == b.nbody and a.nq == b.nq and a.nv == b.nv and a.ntree == b.ntree and a.nlocked == b.nlocked
             and a.damped == b.damped and a.rubbing == b.rubbing and a.rotors == b.rotors
-            and memcmp(a.g, b.g, sizeof(a.g)) == 0 and same_zeros(a.friction, b.friction, a.nv)
+            and falls(a) == falls(b) and same_zeros(a.friction, b.friction, a.nv)
             and same_zeros(a.armature, b.armature, a.nv)):
         return False
     for k in range(a.nbody):

@@ -6,7 +6,7 @@ cdef struct LaneNumbers:
     vt_drive* drive
     vt_real* body           # (nbody, BODY_NUMBERS)
     vt_real* tree           # (ntree,) masses
-    vt_real* joint          # (JOINT_NUMBERS, nv)
+    vt_real* joint          # (JOINT_NUMBERS, nv), gravity
     vt_real* servo          # (ndrive, DRIVE_NUMBERS)
     vt_real* choice         # (GAIN_AT + nv,)
     bint on
@@ -23,7 +23,7 @@ cdef int numbers_make(LaneNumbers* x, Memory memory, Shared* shared) except -1:
     x.drive = <vt_drive*>memory.given(shared.ndrive * sizeof(vt_drive))
     memcpy(x.drive, shared.drive, shared.ndrive * sizeof(vt_drive))
     x.body, x.tree = memory.scratch_reals(BODY_NUMBERS * m.nbody), memory.scratch_reals(m.ntree)
-    x.joint, x.servo = memory.scratch_reals(JOINT_NUMBERS * m.nv), memory.scratch_reals(DRIVE_NUMBERS * shared.ndrive)
+    x.joint, x.servo = memory.scratch_reals(JOINT_NUMBERS * m.nv + 3), memory.scratch_reals(DRIVE_NUMBERS * shared.ndrive)
     x.choice = memory.scratch_reals(GAIN_AT + m.nv)
     shared.m, shared.drive = &x.m, x.drive
     return 0
@@ -74,6 +74,7 @@ cdef void take_numbers(ModelStepper self, int lane, const ModelNumbers* given) n
     put_numbers(x.joint + FRICTION_AT * n, lane, given.m.friction, n)
     put_numbers(x.joint + FRICTION_SQUARE_AT * n, lane, given.m.friction_square, n)
     put_numbers(x.joint + ARMATURE_AT * n, lane, given.m.armature, n)
+    put_numbers(x.joint + JOINT_NUMBERS * n, lane, given.m.g, 3)
     for k in range(self.shared.ndrive):
         put_numbers(x.servo + DRIVE_NUMBERS * k + KP_AT, lane, &given.drive[k].kp, 1)
         put_numbers(x.servo + DRIVE_NUMBERS * k + KD_AT, lane, &given.drive[k].kd, 1)

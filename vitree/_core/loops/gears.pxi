@@ -139,7 +139,7 @@ cdef inline void train_accelerate(const GearTrainPlan* p, GearTrainWork* x, cons
     cdef const vt_body* b = &m.body[i]
     cdef AbaBody* s = &body[i]
     cdef double r = p.share[p.own[i]].factor * x.rate[p.share[p.own[i]].train]
-    aba_carry(b, s, gravity, body, &s.dw, &s.a)
+    aba_carry(b, s, gravity_from(m, gravity), body, &s.dw, &s.a)
     joint_add(b, s.R.z, r, &s.dw, &s.a)
     acc[b.iv] = r
     x.lack[b.iv] = dot(s.Un, s.dw) + dot(s.Uf, s.a) - u

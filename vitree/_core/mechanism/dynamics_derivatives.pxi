@@ -46,11 +46,12 @@ cdef void slope_motion(const vt_model* m, const double* gravity, const vt_real* 
     cdef int i
     cdef const vt_body* b
     cdef AbaBody* s
+    cdef Vec3 g = gravity_from(m, gravity)
     for i in range(m.nbody):
         b = &m.body[i]
         s = &x[i]
         aba_place(b, q, v, x, s)
-        aba_carry(b, s, gravity, x, &s.dw, &s.a)
+        aba_carry(b, s, g, x, &s.dw, &s.a)
         if not joint_multi(b):
             joint_add(b, s.R.z, a[b.iv], &s.dw, &s.a)
         else:

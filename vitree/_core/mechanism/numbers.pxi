@@ -11,7 +11,7 @@ cdef enum:
     FRICTION_AT = 1
     FRICTION_SQUARE_AT = 2
     ARMATURE_AT = 3
-    JOINT_NUMBERS = 4
+    JOINT_NUMBERS = 4       # and behind them gravity
     KP_AT = 0               # in those of a drive
     KD_AT = 1
     DRIVE_NUMBERS = 2
@@ -75,6 +75,11 @@ cdef inline vt_real friction_square_of(const vt_model* m, int k) noexcept nogil:
 
 cdef inline vt_real armature_of(const vt_model* m, int k) noexcept nogil:
     return one_number(m.own, ARMATURE_AT * m.nv + k, m.armature[k])
+
+
+cdef inline Vec3 gravity_from(const vt_model* m, const double* gravity) noexcept nogil:
+    # that of the model, or another one
+    return three_numbers(m.own if gravity == m.g else NULL, JOINT_NUMBERS * m.nv, gravity)
 
 
 cdef inline vt_real kp_of(const vt_drive* d) noexcept nogil:

@@ -113,7 +113,7 @@ cdef inline void rnea_motion(const vt_model* m, const double* gravity, const vt_
         if b.parent < 0:
             w = zero3()
             dw = zero3()
-            acc = neg(tmul(s.R, constant3(gravity)))
+            acc = neg(tmul(s.R, gravity_from(m, gravity)))
         else:
             up = &x[b.parent]
             acc = add(up.a, add(cross(up.dw, s.p), cross(up.w, cross(up.w, s.p))))
@@ -277,13 +277,13 @@ cdef inline void aba_inertias(const vt_model* m, const vt_real* stiff, const vt_
         hand_down(n, f, s.t, &x[b.parent].I.bn, &x[b.parent].I.bf)
 
 
-cdef inline void aba_carry(const vt_body* b, const AbaBody* s, const double* gravity, const AbaBody* x, Vec3* dw,
+cdef inline void aba_carry(const vt_body* b, const AbaBody* s, Vec3 gravity, const AbaBody* x, Vec3* dw,
                            Vec3* a) noexcept nogil:
     # a body's acceleration from its parent's
     cdef const AbaBody* up
     if b.parent < 0:
         dw[0] = s.zw
-        a[0] = sub(s.za, constant3(gravity))
+        a[0] = sub(s.za, gravity)
     else:
         up = &x[b.parent]
         dw[0] = add(up.dw, s.zw)
@@ -296,12 +296,12 @@ cdef inline void aba_accelerations(const vt_model* m, const double* gravity, con
     cdef int i
     cdef const vt_body* b
     cdef AbaBody* s
-    cdef Vec3 dw, a
+    cdef Vec3 dw, a, g = gravity_from(m, gravity)
     cdef vt_real r
     for i in range(first, end):
         b = &m.body[i]
         s = &x[i]
-        aba_carry(b, s, gravity, x, &dw, &a)
+        aba_carry(b, s, g, x, &dw, &a)
         # D^-1 (u - U^T a'), and a' + S acc
         if not joint_multi(b):
             r = s.Dinv * (s.u - dot(s.Un, dw) - dot(s.Uf, a))

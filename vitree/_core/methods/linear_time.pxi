@@ -129,7 +129,7 @@ cdef void lt_weight(const vt_model* m, const Node* node, const vt_real* wrench, 
             weight[i] = vt_set1(0.0)
         return
     for i in range(m.nbody):
-        s[i].f = scale(mass_of(&m.body[i]), constant3(m.g))
+        s[i].f = scale(mass_of(&m.body[i]), gravity_from(m, m.g))
         s[i].n = cross(node[i].c, s[i].f)
         if wrench != NULL:
             s[i].n = add(s[i].n, load3(wrench + 6 * i))

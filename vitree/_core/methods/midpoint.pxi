@@ -160,7 +160,7 @@ cdef void mid_forward(const MidStep* step, const vt_real* q1, vt_real* qm) noexc
     else:
         for i in range(m.nbody):
             b = &m.body[i]
-            mid_momentum(mass_of(b), com_of(b), central_inertia_of(b), constant3(m.g), &step.body[i])
+            mid_momentum(mass_of(b), com_of(b), central_inertia_of(b), gravity_from(m, m.g), &step.body[i])
     if step.trees != NULL:
         mid_see_trees(m, step.body, step.trees)
         mid_ends(m, step.h, step.increment, step.trees)

@@ -22,7 +22,7 @@ cdef inline size_t mid_trees_size(const vt_model* m) noexcept nogil:
 
 cdef inline Vec3 mid_fall(const vt_model* m, const MidTrees* x, int i) noexcept nogil:
     # the field that a body feels in the middle
-    cdef Vec3 g = constant3(m.g)
+    cdef Vec3 g = gravity_from(m, m.g)
     if x != NULL and m.body[i].whole >= 0:
         return sub(g, along_tree(&m.tree[m.body[i].whole], g))
     return g
@@ -45,7 +45,7 @@ cdef void mid_node(const vt_model* m, const vt_real* q1, MidTrees* x) noexcept n
     cdef MidNode* up
     cdef int i, k
     for k in range(m.ntree):
-        x.tree[k].fall = along_tree(&m.tree[k], constant3(m.g))
+        x.tree[k].fall = along_tree(&m.tree[k], gravity_from(m, m.g))
     for k in range(m.nv):
         x.weight[k] = x.pull[k] = vt_set1(0.0)
     for i in range(m.nbody):
