@@ -11,6 +11,7 @@ from walkers import walker
 
 import vitree as vt
 from vitree._core import wide
+from vitree.run import lanes
 
 N = 6
 MODEL = vt.load_urdf(vt.find_robot("double_pendulum")).with_drives({"hinge2": (20.0, 2.0)})
@@ -88,15 +89,19 @@ def test_robots_with_numbers_of_their_own_are_in_lanes(method):
 
 
 @pytest.mark.skipif(wide().VT_LANES < 2, reason="one lane")
-def test_robots_on_the_ground_with_numbers_of_their_own_are_in_lanes():
-    """Masses, gains and friction of contacts, without Python in between."""
+def test_robots_on_the_ground_with_numbers_of_their_own_are_in_lanes(monkeypatch):
+    """Masses, gains and friction of contacts, without Python in between; none runs alone."""
     model, n, rng = walker(), 2 * wide().VT_LANES, np.random.default_rng(5)
     given = {"mass": {"trunk": rng.uniform(4.0, 8.0, n)}, "gains": {"hip 0": rng.uniform((40, 1), (80, 3), (n, 2))},
              "contact_friction": rng.uniform(0.3, 1.0, n)}  # fmt: skip
     q = vt.place_on_ground(model, model.neutral())
     targets = 0.05 * rng.normal(size=(n, model.nv - 6))
     asked = dict(duration=0.5, dt=2e-3, record=("q", "v", "p", "energy"), control=vt.Control(targets=targets))
+    alone, one_by_one = [], lanes.one_by_one
+    monkeypatch.setattr(lanes, "one_by_one", lambda batch, which: alone.extend(which))
     found = vt.rollout(model, q, **asked, parameters=given, record_every=50)
+    monkeypatch.setattr(lanes, "one_by_one", one_by_one)
+    assert alone == []
     for k in range(n):
         own = {**asked, "control": vt.Control(targets=targets[k])}
         run = vt.rollout(model.with_parameters(**row(given, k)), q, **own, record_every=50, instances=1)
