@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from vitree.geometry.meshes import TriangleMesh
 from vitree.geometry.shapes import Box, Capsule, Cone, Cylinder, Ellipsoid, Hull, Shape, Sphere
 from vitree.geometry.solids import circle_across
-from vitree.mechanism.contacts import Contact, against_ground
+from vitree.mechanism.contacts import GROUND, Contact, against_ground
 from vitree.model.contacts import PLACES, WIDTH
 from vitree.model.model import Model
 from vitree.results.contacts import ContactLog
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 POINT = 1e-6
 #: Points on the rim of the mesh that stands for a cone.
 RIM = 64
-#: The name of planes among those of frames.
-GROUND = "ground"
 #: Steps of the half period of a spring that stands for restitution.
 REBOUND = 10
 

@@ -20,6 +20,8 @@ from vitree.spatial.checks import finite, triple, unit_triple
 LIMITS = ("report", "enforce", "ignore")
 #: Friction [-], restitution [-], stiffness [N/m], damping [N s/m] and softness [m] of a pair without others.
 FRICTION, RESTITUTION, RIGID, UNDAMPED, ABRUPT = 0.8, 0.0, math.inf, 0.0, 0.0
+#: The name of the ground among those of frames.
+GROUND = "ground"
 #: Coefficients of friction: sliding [-], or sliding [-], torsional [m] and rolling [m].
 Friction = float | tuple[float, float, float]
 _UP = (0.0, 0.0, 1.0)

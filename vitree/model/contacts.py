@@ -12,7 +12,7 @@ from vitree._core import scalar
 from vitree._core.types import ContactList
 from vitree.arguments import entries
 from vitree.findings import Finding, Report
-from vitree.mechanism.contacts import Contact
+from vitree.mechanism.contacts import GROUND, Contact
 from vitree.mechanism.spans import AT_ANGLE, AT_LENGTH, AT_SWING, AT_TWIST, MOST_FACETS
 from vitree.mechanism.unilateral import ROPE
 from vitree.model.broadcasting import finite_result, of_full
@@ -39,8 +39,6 @@ from vitree.model.collision_checks import idle_contacts, idle_text
 from vitree.model.kinematics import KinematicsMethods
 from vitree.model.lower import contact_names, friction_rows, lower_contacts, number_rows
 
-#: The name of what is no frame.
-GROUND = "ground"
 
 class ContactForces(NamedTuple):
     """Forces of the closed contacts of a state, one row each; also of limits that are reached, wheels, dry friction.

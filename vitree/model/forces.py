@@ -14,6 +14,7 @@ from vitree._core import scalar
 from vitree.arguments import all_finite, entries, mapping, shown
 from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
 from vitree.mechanism.constraints import Coupling, loses
+from vitree.mechanism.contacts import GROUND
 from vitree.mechanism.flat import JointInfo
 from vitree.mechanism.index import Index
 from vitree.mechanism.unilateral import ANGLE_LIMIT, ROPE, SWING_LIMIT, TWIST_LIMIT, Rope
@@ -28,7 +29,7 @@ from vitree.model.broadcasting import (
 )
 from vitree.model.candidates import named_side
 from vitree.model.closures import without_implied
-from vitree.model.contacts import GROUND, ContactForces, contact_forces, rows_of_numbers
+from vitree.model.contacts import ContactForces, contact_forces, rows_of_numbers
 from vitree.model.dynamics import (
     AbaDerivatives,
     DynamicsMethods,

@@ -9,11 +9,8 @@ from typing import Any
 
 from vitree.arguments import JsonObject, shown
 from vitree.errors import InputError, ModelError, UnknownNameError
-from vitree.mechanism.contacts import Contact, checked_friction
+from vitree.mechanism.contacts import GROUND, Contact, checked_friction
 from vitree.mechanism.flat import Flat
-
-#: The name of the ground among the frames.
-GROUND = "ground"
 
 
 def by_pattern(

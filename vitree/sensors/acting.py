@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 from vitree.arguments import Asked, JsonObject
 from vitree.errors import InputError
 from vitree.integrators.base import Torque
+from vitree.mechanism.contacts import GROUND
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.mechanism.unilateral import OF_JOINTS, ROPE
-from vitree.model.contacts import GROUND, ContactForces, ContactMethods, late_pushes
+from vitree.model.contacts import ContactForces, ContactMethods, late_pushes
 from vitree.model.forces import FrameWrench, StateForces, prescribed_accelerations, rope_forces, state_forces
 from vitree.model.model import Model
 from vitree.model.user_inputs import Inputs, Motion, resolve_inputs
