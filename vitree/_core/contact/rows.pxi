@@ -111,6 +111,7 @@ cdef struct Touching:
     int* within             # (contacts,) whether it is one of them
     int count
     int solved              # the step was solved with these contacts
+    const HomeTrial* trial  # of this step, to go on from, or NULL
     int opened              # the step begins with an impact: `impact` acts
     double* impact          # (nv,) the impulse of an impact
     double* impact_impulses # (contacts, 3) and those of its contacts, world axes

@@ -73,19 +73,40 @@ cdef int solve_opened(ModelStepper self, bint pushed, bint free) noexcept nogil:
         if status != OK or not join(self):
             return status
     self.method.first_guess(self, joined)
-    status = solve_touches(self)
+    status = solve_touches(self, x.trial != NULL and go_on_from_trial(self))
     if unsolved(status) and self.lane.now.cause == OK and x.cut < TOUCH_CUTS:
         self.method.guess_again(self)
-        status = solve_touches(self)
+        status = solve_touches(self, 0)
     return status
 
 
-cdef int solve_touches(ModelStepper self) noexcept nogil:
-    # trial and impulses together, until no contact is missing
+cdef bint go_on_from_trial(ModelStepper self) noexcept nogil:
+    # a trial that was solved for in lanes, and the contacts that it closes
+    cdef Touching* x = &self.contact
+    cdef const HomeTrial* at = x.trial
+    cdef int k
+    x.trial, x.fresh = NULL, False
+    memcpy(self.lane.newton.y, at.y, self.nv * sizeof(double))
+    for k in range(x.asked_count):
+        memcpy(x.guess + 3 * x.asked[k], at.lam + 3 * x.asked[k], 3 * sizeof(double))
+    x.cones.budget, x.closing = at.budget, at.closing
+    self.lane.now.iterations = at.corrections
+    self.lane.progress.residuals += at.residuals
+    self.lane.progress.solves += at.solves
+    self.lane.progress.factorisations += at.factored
+    if at.factored:
+        self.lane.reuse.age = 0
+    x.passes += at.passes
+    self.method.reach_node(self, self.lane.newton.y, self.lane.state.q2)
+    return join(self)
+
+
+cdef int solve_touches(ModelStepper self, int first) noexcept nogil:
+    # trial and impulses together, until no contact is missing. first: times that contacts have joined before
     cdef Touching* x = &self.contact
     cdef int status, k, most = REPEATED_JOINS if x.planes else MOST_JOINS
     cdef bint more, held
-    for k in range(most):
+    for k in range(first, most):
         status = contact_gather(self)
         if few_rows(self):
             # what the problem without the contacts that have just joined has used up

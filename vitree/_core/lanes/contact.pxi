@@ -17,6 +17,7 @@ cdef struct TouchLanes:
     const HomePlan* plan
     Home** home             # (lanes,) those beyond the last one repeat it
     bint on[MOST_LANES]     # the step of a lane is taken here
+    bint joined[MOST_LANES]         # it has left with a trial at whose end contacts close
     bint open[MOST_LANES]   # and its equations do not hold yet
     bint closing[MOST_LANES]        # see `Touching`
     bint foretold[MOST_LANES]
@@ -991,11 +992,36 @@ cdef void look_for_closed(ModelStepper self, TouchLanes* x) noexcept nogil:
     find_closed(self, x, x.pose3, closed)
     for l in range(VT_WIDTH):
         if closed[l]:
-            x.on[l] = x.open[l] = False
+            lend_trial(self, x, l, 2, 0, False)
     for i in range(self.shared.m.nbody):
         at, to = <const vt_real*>&x.pose3[i], <vt_real*>&x.pose2[i]
         for k in range(<int>(sizeof(Pose) // sizeof(vt_real)) if x.port_of_body[i] >= 0 else 0):
             to[k] = vt_select(likely, at[k], to[k])
+
+
+cdef void lend_trial(ModelStepper self, TouchLanes* x, int l, int residuals, int passes, bint closing) noexcept nogil:
+    # a lane in which contacts close that are not members leaves with the trial
+    cdef HomeTrial* to = &x.home[l].trial
+    cdef Vec3 f
+    cdef int c, k
+    x.on[l] = x.open[l] = False
+    x.joined[l] = True
+    x.changed[l] = x.changed[l] or not x.old[l]
+    for k in range(self.nv):
+        to.y[k] = vt_get(self.lane.newton.y[k], l)
+    for k in range(3 * x.plan.contacts):
+        to.lam[k] = vt_get(x.lam[k], l)
+    for k in range(x.count):
+        c = x.member[k]
+        if not x.inside[c * VT_WIDTH + l]:
+            continue
+        f = vec3(x.cones.lam[x.cones.row[k]], vt_set1(0.0), vt_set1(0.0))
+        if x.cones.law[k] == CONE:
+            f = world_of(x, k, x.cones.lam + x.cones.row[k])
+        to.lam[3 * c], to.lam[3 * c + 1], to.lam[3 * c + 2] = vt_get(f.x, l), vt_get(f.y, l), vt_get(f.z, l)
+    to.budget, to.closing = vt_get(x.cones.budget, l), closing
+    to.corrections, to.residuals, to.passes = self.lane.now[l].iterations, residuals, passes
+    to.factored, to.solves = x.factored[l], x.solves[l]
 
 
 cdef void find_closed(ModelStepper self, TouchLanes* x, const Pose* pose, bint* some) noexcept nogil:
@@ -1214,7 +1240,8 @@ cdef void end_in_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
     memcpy(closed, x.on, VT_WIDTH * sizeof(bint))
     find_closed(self, x, x.pose2, closed)
     for l in range(VT_WIDTH):
-        x.on[l] = x.on[l] and not closed[l]
+        if closed[l]:
+            lend_trial(self, x, l, x.passes[l] + 1, x.passes[l], x.closing[l] and x.passes[l] == 0)
     size = vt_max_nan(largest(self.lane.state.q2, self.nq), largest(self.lane.state.x2, self.nv))
     stay_where(x, vt_le(size, vt_set1(MOST)))
 
@@ -1337,10 +1364,11 @@ cdef void step_together(ModelStepper self, const HomePlan* plan, Home** home, in
             self.lane.left[l] = not x.on[l]
             before[l] = before[l] and not x.on[l]
             if before[l]:
-                home[l].status = NOT_CONVERGED
+                home[l].status = JOINED if x.joined[l] else NOT_CONVERGED
             left += not x.on[l]
         if k > 0 and any_of(before):
             go_home(self, x, before)
+        return_operators(self, x, x.joined)
         if left == VT_WIDTH:
             return
         accept_lanes(self, x)
@@ -1357,7 +1385,7 @@ cdef void step_of_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
     # of lanes that are on; those that have to leave are not on any more, and at node 1
     cdef int l
     for l in range(VT_WIDTH):
-        x.open[l] = x.on[l]
+        x.open[l], x.joined[l] = x.on[l], False
         self.lane.left[l] = not x.on[l]
     self.method.prepare(self)
     if touch_node(self, x) and gather_members(self, x, x.lam, 3, True) and ports_at_hand(x):

@@ -10,7 +10,7 @@ cdef enum:
 ctypedef unsigned long long (*SteadyKey)(void* stepper) noexcept nogil
 ctypedef void (*Lend)(void* stepper, Home* h, bint own) noexcept nogil
 ctypedef void (*TakeHome)(void* stepper, const Home* h) noexcept nogil
-ctypedef int (*StepAlone)(void* stepper) noexcept nogil
+ctypedef int (*StepAlone)(void* stepper, const HomeTrial* trial) noexcept nogil
 ctypedef int (*TakeDrive)(void* stepper, const double* torque, const double* inputs) noexcept nogil
 ctypedef void (*Release)(void* stepper) noexcept nogil
 ctypedef void (*Tell)(void* stepper, bint told, bint by_momentum, double* q, double* v) noexcept nogil
@@ -98,12 +98,14 @@ cdef class ContactLanes:
     cdef double** v             # where their velocities are to be told, and whether they are
     cdef bint* told
     cdef bint* held
+    cdef double* trial          # (NEAR_TOGETHER, nv + 3 contacts)
     cdef int* alike             # how they are like the owner: UNLIKE, ALIKE, IDENTICAL
     cdef int* ball_of           # (contacts,) see `HomePlan`
     cdef Py_ssize_t most
     cdef readonly long together     # steps of instances that were taken in lanes, those that were tried, and all
     cdef readonly long tried
     cdef readonly long steps
+    cdef readonly long joined       # of those that were tried, those that other contacts joined
     cdef int members            # points and spheres on planes
     cdef int joints             # with dry friction
     cdef int width
@@ -125,6 +127,9 @@ cdef class ContactLanes:
         self.plan.body_of_v, self.plan.node_share = stepper.contact.body_of_v, stepper.method.node_share(stepper)
         self.plan.h, self.plan.share = stepper.shared.schedule.span, end_impulse_share(stepper.post_contact.behind, False)
         self.plan.expected = expected_share(stepper.post_contact.behind, self.plan.share)
+        self.trial = <double*>PyMem_Malloc(NEAR_TOGETHER * (stepper.nv + 3 * self.plan.contacts) * sizeof(double))
+        if self.trial == NULL:
+            raise MemoryError
 
     def __dealloc__(self):
         PyMem_Free(self.ball_of)
@@ -136,6 +141,7 @@ cdef class ContactLanes:
         PyMem_Free(self.told)
         PyMem_Free(self.held)
         PyMem_Free(self.alike)
+        PyMem_Free(self.trial)
 
     cdef int find_balls(self) except -1:
         cdef const TouchSpan* on
@@ -255,8 +261,8 @@ cdef void take_home(ModelStepper self, const Home* h) noexcept nogil:
         self.post_contact.first = clock.t0 + (clock.steps - h.steps + 1) * now.h
 
 
-cdef int step_alone(ModelStepper self) noexcept nogil:
-    # by its own stepper, which is in use already
+cdef int step_alone(ModelStepper self, const HomeTrial* trial) noexcept nogil:
+    # by its own stepper, which is in use already; from a trial on
     cdef Loan* loan = self.loan
     cdef int status
     if loan != NULL:
@@ -266,7 +272,9 @@ cdef int step_alone(ModelStepper self) noexcept nogil:
         if loan.last != <void*>self:
             loan.last = <void*>self
             self.lose_scratch()
+    self.contact.trial = trial
     status = self.take_step(False)
+    self.contact.trial = NULL
     if status == OK:
         self.close_step()
     if loan != NULL:
@@ -323,6 +331,8 @@ cdef void step_group(ContactLanes lanes, void** at, const int* which, int count)
     for k in range(count):
         h = home[l] = &lanes.room[which[k]]
         give(at[which[k]], h, own)
+        h.trial.y = lanes.trial + (which[k] % NEAR_TOGETHER) * (lanes.owner.nv + 3 * lanes.plan.contacts)
+        h.trial.lam = h.trial.y + lanes.owner.nv
         h.v = lanes.v[which[k]] if lanes.tells else NULL
         first = home[0]
         if h.ports > most or h.ports != first.ports or memcmp(h.owner, first.owner, h.ports * sizeof(int)) != 0:
@@ -346,6 +356,7 @@ cdef void step_group(ContactLanes lanes, void** at, const int* which, int count)
         lanes.tried += h.steps + (h.status != OK)
         lanes.together += h.steps
         lanes.steps += h.steps
+        lanes.joined += h.status == JOINED
         lanes.left[taken[k]] -= h.steps
         lanes.alone[taken[k]] = h.status != OK
         lanes.told[taken[k]] = h.answered
@@ -364,7 +375,7 @@ cdef bint step_each(ContactLanes lanes, void** at, Py_ssize_t first, Py_ssize_t 
     cdef int size
     cdef bint any_left = False
     for i in range(first, end):
-        lanes.alone[i] = lanes.left[i] > 0
+        lanes.alone[i], lanes.room[i].status = lanes.left[i] > 0, OK
         lanes.key[i] = ask(at[i]) if lanes.alone[i] and lanes.alike[i] else 0
     for i in range(first, end):
         key, size = lanes.key[i], 0
@@ -383,7 +394,7 @@ cdef bint step_each(ContactLanes lanes, void** at, Py_ssize_t first, Py_ssize_t 
         if lanes.alone[i]:
             lanes.steps += 1
             lanes.left[i] -= 1
-            lanes.status[i] = step(at[i])
+            lanes.status[i] = step(at[i], &lanes.room[i].trial if lanes.room[i].status == JOINED else NULL)
             if lanes.status[i] != OK:
                 lanes.left[i] = 0
         any_left = any_left or lanes.left[i] > 0

@@ -15,6 +15,18 @@ cdef struct ModelNumbers:       # of a stepper, for lanes in which the numbers o
     const Choices* choices
 
 
+cdef struct HomeTrial:          # of a step, at whose end contacts close that it does not solve for: see `join`
+    double* y                   # (nv,) the increment
+    double* lam                 # (contacts, 3) impulses, world axes
+    double budget               # of the contact problem, what is left of it
+    bint closing                # see `Touching`
+    int corrections
+    int factored                # operators: the last one is in place
+    int residuals
+    int passes
+    int solves
+
+
 cdef struct Home:               # of an instance
     const ModelNumbers* numbers # or NULL: those of the plan
     const vt_field* field
@@ -49,7 +61,8 @@ cdef struct Home:               # of an instance
     int ports                   # of P, and the bodies or joints that they and those of past impulses belong to
     const int* owner
     int* owner_past
-    int status                  # OK, or that it has left: its next step is for its own stepper
+    HomeTrial trial
+    int status                  # OK, or that it has left: its next step is for its own stepper; JOINED: from its trial on
     int steps                   # that were taken, and their corrections: all, the most and the last
     int corrections
     int most
