@@ -243,7 +243,7 @@ class Steps:
         d = self.coordinates.displaced_by(Q.reshape(n * count, -1), dQ.reshape(n * count, -1)).reshape(n, count, -1)
         q, q2, d1, d2 = (y[:, at].reshape(n * (count - 1), -1)
                          for y in (Q, d) for at in (slice(0, -1), slice(1, None)))  # fmt: skip
-        each = sizes(self.model, q, q2, d1[None], d2[None], self.dt, CLOSE.apart).reshape(n, count - 1)
+        each = sizes(self.model, q, q2, d1[:, None], d2[:, None], self.dt, CLOSE.apart).reshape(n, count - 1)
         found: np.ndarray = np.minimum(each.min(axis=1), _inverse(self._reach(x[0], w[0]) / CLOSE.apart))
         return found
 

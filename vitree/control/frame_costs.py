@@ -7,11 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vitree._core import scalar, wide
 from vitree.arguments import entries
 from vitree.control.costs import FrameCost
 from vitree.lie import SO3
 from vitree.model.model import Model
-from vitree.spatial.rotations import hat
+
+core = scalar()
 
 
 def pose_errors(cost: FrameCost, poses: np.ndarray, point: np.ndarray | None) -> np.ndarray:
@@ -26,8 +28,9 @@ def pose_errors(cost: FrameCost, poses: np.ndarray, point: np.ndarray | None) ->
 
 def pose_error_slopes(cost: FrameCost, errors: np.ndarray, poses: np.ndarray, J: np.ndarray) -> np.ndarray:
     """Return the derivatives (..., 6, nv) of the errors by displacements, of the frame's Jacobian J in world axes."""
-    found = J.copy()
+    found = J
     if cost.rotation is not None:
+        found = J.copy()
         # the rotation vector by a turn about the frame's own axes
         local = np.swapaxes(poses[..., :3, :3], -1, -2) @ J[..., :3, :]
         found[..., :3, :] = SO3.maps["exp"].dtau_inv(-errors[..., :3]) @ local
@@ -72,11 +75,34 @@ class FrameCosts:
         found = []
         for x, weighing in zip(self.costs, self._weights, strict=True):
             rows = slice(0 if weighing[0].any() else len(q) - 1, len(q))
-            poses = self.model.frame_pose(x.frame, q[rows])
+            poses = self._poses(x.frame, q[rows])
             point = None if x.point is None else np.asarray(x.point)
             off = pose_errors(x, poses, point if point is None or point.ndim == 1 else point[rows])
             found.append(Part(x, rows, weighing[rows], off, poses))
         self._last = q, found, []
+        return found
+
+    def _poses(self, frame: str, q: np.ndarray) -> np.ndarray:
+        """Return the poses (n, 4, 4) of a frame at configurations, which need no checks."""
+        model = self.model
+        k = model._frame(frame)
+        body = int(model.flat.frame_body[k])
+        if type(model) is not Model or body < 0:
+            return model.frame_pose(frame, q)
+        found = np.zeros((len(q), 4, 4))
+        X, found[:, 3, 3] = model._pose_rows(q)[:, body], 1.0
+        np.matmul(X[:, :, :3], model.flat.frame_E[k], out=found[:, :3, :3])
+        found[:, :3, 3] = X[:, :, :3] @ model.flat.frame_p[k] + X[:, :, 3]
+        return found
+
+    def _jacobians(self, frame: str, q: np.ndarray) -> np.ndarray:
+        """Return the Jacobians (n, 6, nv) of a frame there, in world axes."""
+        model = self.model
+        k = model._frame(frame)
+        if type(model) is not Model:
+            return model.frame_jacobian(frame, q)
+        found, point = np.empty((len(q), 6, model.nv)), np.ascontiguousarray(model.flat.frame_p[k], dtype=float)
+        wide().batch_jacobian(model.core, q, int(model.flat.frame_body[k]), point, found.reshape(len(q), 6 * model.nv))
         return found
 
     def _with_jacobians(self, q: np.ndarray) -> Iterator[tuple[Part, np.ndarray]]:
@@ -84,7 +110,7 @@ class FrameCosts:
         parts = self._parts(q)
         assert self._last is not None
         if not self._last[2]:
-            self._last[2].extend(self.model.frame_jacobian(part.cost.frame, q[part.rows]) for part in parts)
+            self._last[2].extend(self._jacobians(part.cost.frame, q[part.rows]) for part in parts)
         return zip(parts, self._last[2], strict=True)
 
     def cost(self, q: np.ndarray) -> float:
@@ -93,27 +119,12 @@ class FrameCosts:
 
     def expand(self, q: np.ndarray, gradients: np.ndarray, matrices: np.ndarray) -> None:
         """Add gradients (steps + 1, 2 nv) and Gauss-Newton matrices (steps + 1, 2 nv, 2 nv) by displacements of q."""
-        nv = self.model.nv
         for part, J in self._with_jacobians(q):
-            J = pose_error_slopes(part.cost, part.off, part.poses, J)
-            weighed = 2 * part.weighing[:, :, None] * J
-            gradients[part.rows, :nv] += (part.off[:, None] @ weighed)[:, 0]
-            matrices[part.rows, :nv, :nv] += J.swapaxes(1, 2) @ weighed
+            J = np.ascontiguousarray(pose_error_slopes(part.cost, part.off, part.poses, J))
+            core.frame_terms(J, part.off, part.weighing, gradients[part.rows], matrices[part.rows])
 
-    def bend(self, q: np.ndarray) -> np.ndarray:
-        """Return what the curvature of the points' paths adds to the matrices, (steps + 1, nv, nv).
-
-        With the force f = 2 w (p - goal) the second derivative of w |p - goal|^2 by coordinates i and j, j outboard of
-        i, has the term f.(w_i x p_j): w_i is the angular velocity by i, p_j the velocity of the point by j.
-        """
-        nv = self.model.nv
-        found = np.zeros((len(q), nv, nv))
-        inboard = np.triu(np.ones((nv, nv)), 1)
+    def bend(self, q: np.ndarray, matrices: np.ndarray) -> None:
+        """Add what the curvature of the points' paths adds to the matrices (steps + 1, 2 nv, 2 nv)."""
         for part, J in self._with_jacobians(q):
             if part.cost.point is not None:
-                force = 2 * part.weighing[:, 3:] * part.off[:, 3:]
-                # f.(w_i x p_j) = w_i.(p_j x f) = -w_i.(hat(f) p_j)
-                both = J[:, :3].swapaxes(1, 2) @ -(hat(force) @ J[:, 3:])
-                outer = both * inboard
-                found[part.rows] += outer + outer.swapaxes(1, 2) + both * np.eye(nv)
-        return found
+                core.frame_bend(J, part.off, part.weighing, matrices[part.rows])

@@ -597,7 +597,7 @@ class ShootingProblem:
         """Return the derivatives (steps, 2 nv, 2 nv, 2 nv) of A by the state; the first index is that of the state."""
         found = np.empty((self.steps, *A.shape[1:], A.shape[2]))
         for which, bent in bends([self.integrator], self.rows(at), ("state",), A, differences):
-            found[:, which] = bent.swapaxes(0, 1)
+            found[:, which] = bent
         for steps, _ in self._in_halves(at):
             # of steps that were taken in halves they are left out
             found[steps] = 0.0
@@ -609,7 +609,7 @@ class ShootingProblem:
             return expansion
         matrices, nv = expansion.matrices.copy(), self.model.nv
         if self.frames.costs:
-            matrices[:, :nv, :nv] += self.frames.bend(at.q)
+            self.frames.bend(at.q, matrices)
         if self.of_states.bends:
             matrices[:, : 2 * nv, : 2 * nv] += self.of_states.bend(at.q, at.p)
         return expansion._replace(matrices=matrices)
@@ -642,15 +642,8 @@ class ShootingProblem:
             A[steps], B[steps] = blocks.A, np.concatenate(blocks[1:], axis=2)[:, :, self.acts]
         x = at.x
         gradients, matrices = np.empty_like(x), np.empty((len(x), *self.Q.shape))
-        np.matmul(x[:-1], 2 * self.Q, out=gradients[:-1])
-        np.matmul(x[-1], 2 * self.Q_end, out=gradients[-1])
-        matrices[:-1], matrices[-1] = 2 * self.Q, 2 * self.Q_end
-        if self.model.nq != self.model.nv:
-            nv = self.model.nv
-            E = joint_maps(self.model, -x[:, :nv])
-            gradients[:, :nv] = (gradients[:, None, :nv] @ E)[:, 0]
-            matrices[:, :nv] = E.swapaxes(1, 2) @ matrices[:, :nv]
-            matrices[:, :, :nv] = matrices[:, :, :nv] @ E
+        E = joint_maps(self.model, -x[:, : self.model.nv]) if self.model.nq != self.model.nv else None
+        core.quadratic_terms(x, self.Q, self.Q_end, E, gradients, matrices)
         if self.frames.costs:
             self.frames.expand(at.q, gradients, matrices)
         if at.gaps is not None and self.model.nq != self.model.nv:

@@ -6,6 +6,7 @@ its end. d and y are logarithms: the displaced start is q1 exp(d), and the end q
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -26,14 +27,15 @@ SHARE = 0.01
 
 
 class Differences(NamedTuple):
-    """A difference quotient: how far ends move at most [m or rad], and (place, weight) of the slopes in it."""
+    """A difference quotient: how far ends move at most [m or rad], (place, weight) of slopes, weight of those known."""
 
     apart: float
     sides: tuple[tuple[float, float], ...]
+    here: float = 0.0
 
 
 #: Ahead, from the slopes that are known, and central of order 6.
-QUICK = Differences(1e-6, ((0.0, -1.0), (1.0, 1.0)))
+QUICK = Differences(1e-6, ((1.0, 1.0),), -1.0)
 CENTRAL = (1.0, 3 / 4), (-1.0, -3 / 4), (2.0, -3 / 20), (-2.0, 3 / 20), (3.0, 1 / 60), (-3.0, -1 / 60)
 CLOSE = Differences(1e-3, CENTRAL)
 
@@ -68,7 +70,7 @@ def sizes_of(model: Model, by: Sequence[str]) -> list[int]:
 
 def bends(parts: Sequence[Part], rows: Rows, by: Sequence[str], J: np.ndarray,
           differences: Differences) -> Iterator[tuple[slice, np.ndarray]]:  # fmt: skip
-    """Yield the derivatives of J, a few directions at a time: which, and (directions, n, 2 nv, N).
+    """Yield the derivatives of J, a few directions at a time: which, and (n, directions, 2 nv, N).
 
     Any two configurations are the ends of a step. To first order along a direction, the step from the ends that J
     says is the step from the state nearby, under the torque nearby. That is enough: what is of second order vanishes in
@@ -84,37 +86,52 @@ def bends(parts: Sequence[Part], rows: Rows, by: Sequence[str], J: np.ndarray,
         As :func:`columns_of` returns it.
     differences : Differences
     """
-    model, nv, n = parts[0].model, parts[0].model.nv, len(rows.q)
+    model, nv, n, stages = parts[0].model, parts[0].model.nv, len(rows.q), len(parts)
     count, turned = J.shape[2], brackets(model)
     state, inputs = _starts(model, by)
-    h = np.tile([part.dt for part in parts], n // len(parts))[:, None]
+    h = np.tile([part.dt for part in parts], n // stages)[:, None]
     most = max(1, NUMBERS // max(n * 2 * nv * count, 1))
+
+    def flat(x: np.ndarray) -> np.ndarray:
+        """Return (n directions, ...) from (n, directions, ...), in which substeps of a step follow each other."""
+        rest = x.shape[2:]
+        if stages > 1:
+            x = x.reshape(n // stages, stages, *x.shape[1:]).swapaxes(1, 2)
+        return np.ascontiguousarray(x).reshape(math.prod(x.shape[: x.ndim - len(rest)]), *rest)
+
+    def wide(x: np.ndarray) -> np.ndarray:
+        """Return (n, directions, ...) from :func:`flat` rows."""
+        rest, b = x.shape[1:], len(x) // n
+        if stages > 1:
+            x = x.reshape(n // stages, b, stages, *rest).swapaxes(1, 2)
+        return x.reshape(n, b, *rest)
+
     for first in range(0, count, most):
         which = slice(first, min(first + most, count))
-        d2, dp2 = np.moveaxis(J[:, :nv, which], 2, 0), np.moveaxis(J[:, nv:, which], 2, 0)
-        d1, dp, du = state[which, None, :nv], state[which, None, nv:], inputs[which, None]
+        d2, dp2 = J[:, :nv, which].swapaxes(1, 2), J[:, nv:, which].swapaxes(1, 2)
+        d1, dp, du = state[None, which, :nv], state[None, which, nv:], inputs[None, which]
         size = sizes(model, rows.q, rows.q2, d1, d2, h, differences.apart)[:, :, None]
-        found = np.zeros((*d2.shape[:2], 2 * nv, count))
+        found = None
         for place, weight in differences.sides:
-            if place == 0:
-                found += weight * J
-                continue
             far = place * size
             moved = Rows(
-                _moved(model, rows.q, far * d1), _moved(model, rows.q2, far * d2), rows.p + far * dp,
-                rows.p2 + far * dp2, rows.u + far * du, np.broadcast_to(rows.t, d2.shape[:2]),
+                _moved(model, rows.q, far * d1), _moved(model, rows.q2, far * d2), rows.p[:, None] + far * dp,
+                rows.p2[:, None] + far * dp2, rows.u[:, None] + far * du, np.tile(rows.t[:, None], (1, size.shape[1])),
             )  # fmt: skip
-            flat = Rows(*(np.ascontiguousarray(x).reshape(len(d2) * n, *x.shape[2:]) for x in moved))
-            there = columns_of(model, part_slopes(parts, flat), by).reshape(*d2.shape[:2], 2 * nv, count)
-            found += weight * there
+            there = wide(columns_of(model, part_slopes(parts, Rows(*map(flat, moved))), by))
+            there *= weight
+            found = there if found is None else np.add(found, there, out=found)
+        assert found is not None
+        if differences.here:
+            found += differences.here * J[:, None]
         found /= size[:, :, :, None]
         if turned is not None:
             # displacements there are seen from the path: log(exp(d) exp(x)) = d + x + [d, x]/2
-            found[:, :, :nv] += 0.5 * np.tensordot(d2, turned, (2, 0)) @ J[:, :nv]
+            found[:, :, :nv] += 0.5 * np.tensordot(d2, turned, (2, 0)) @ J[:, None, :nv]
             if "state" in by:
                 at = sum(sizes_of(model, by[: list(by).index("state")]))
                 back = np.tensordot(d1, turned, (2, 0))
-                found[:, :, :, at : at + nv] -= 0.5 * J[:, :, at : at + nv] @ back
+                found[:, :, :, at : at + nv] -= 0.5 * J[:, None, :, at : at + nv] @ back
         yield which, found
 
 
@@ -130,19 +147,19 @@ def _starts(model: Model, by: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _moved(model: Model, q: np.ndarray, d: np.ndarray) -> np.ndarray:
-    plain = model.nq == model.nv
+    plain, q = model.nq == model.nv, q[:, None]
     return q + d if plain else model.integrate(np.broadcast_to(q, (*d.shape[:-1], model.nq)), d)
 
 
 def sizes(model: Model, q: np.ndarray, q2: np.ndarray, d1: np.ndarray, d2: np.ndarray, h: np.ndarray | float,
           apart: float) -> np.ndarray:  # fmt: skip
-    """Return how far differences go along directions (b, n); one along those that move nothing.
+    """Return how far differences go along directions, (n, b); one along those that move nothing.
 
     Parameters
     ----------
     q, q2 : (n, nq) arrays
         Ends of steps.
-    d1, d2 : (b, n, nv) arrays
+    d1, d2 : (n or 1, b, nv) arrays
         What the directions displace them by.
     h : (n, 1) array or float [s]
     apart : float [m or rad]
@@ -153,7 +170,8 @@ def sizes(model: Model, q: np.ndarray, q2: np.ndarray, d1: np.ndarray, d2: np.nd
     if len(rubs):
         least = np.broadcast_to(model.flat.friction_velocity, (model.nv,))[rubs]
         speed = np.hypot(model.difference(q, q2)[:, rubs] / h, least)
-        reach = np.maximum(reach, (np.abs((d2 - d1)[:, :, rubs] / h) / (SHARE * speed)).max(axis=2))
+        changes = np.abs((d2 - d1)[:, :, rubs] / np.expand_dims(h, -1))
+        reach = np.maximum(reach, (changes / (SHARE * speed)[:, None]).max(axis=2))
     found: np.ndarray = np.divide(1.0, reach, out=np.ones_like(reach), where=reach > 0)
     return found
 
@@ -188,7 +206,7 @@ def curvature(parts: Sequence[Part], rows: Rows, by: Sequence[str], costates: np
     ends = _carried_back(J, costates, stages) if stages > 1 else costates
     found = np.empty((*ends.shape[:-1], J.shape[2], J.shape[2]))
     for which, bent in bends(parts, rows, own, J, CLOSE):
-        found[..., which, :] = np.einsum("...ni,jnik->...njk", ends, bent)
+        found[..., which, :] = np.einsum("...ni,njik->...njk", ends, bent)
     if stages == 1:
         return found
     at = _order(model, own, by)

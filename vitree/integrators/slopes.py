@@ -181,17 +181,17 @@ def _by_tree_map(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarra
     """
     model: Model = integrator.model
     n, nv = len(q), model.nv
-    rows, rows2, lam = np.zeros((n, 0, nv)), np.zeros((n, 0, nv)), np.zeros((n, 0))
     if anchored is not None:
         rows, rows2, lam = model._constraint_rows(q)[1], model._constraint_rows(q2)[1], anchored.multipliers
-    kick = (lam[:, None] @ rows)[:, 0]
-    found = _compiled(integrator, q, q2, p - kick, u, MAPPED)
-    found.ends[0] += kick
+        kick = (lam[:, None] @ rows)[:, 0]
+        p = p - kick
+    found = _compiled(integrator, q, q2, p, u, MAPPED)
     A = found.K.reshape(n, 2 * nv, 2 * nv)
     pushes = A[:, :, nv:]
     light = np.abs(np.diagonal(pushes[:, :nv], axis1=1, axis2=2))
     at_start, at_end = _node_loads(integrator, q, q2, u, t, found) if _loaded(model) else (0.0, None)
     if anchored is not None:
+        found.ends[0] += kick
         at_start = at_start + constraint_slopes(model, q, lam)
     A[:, :, :nv] -= pushes @ at_start
     multipliers = np.zeros((n, 0, 2 * nv))
