@@ -5,8 +5,6 @@ cdef enum:
     TOUCH_CUTS = 2          # so many passes of a step may leave the complementarity problem unsolved
     MOST_JOINS = 100        # times that contacts may join a step
     REPEATED_JOINS = 30     # of a step that is repeated
-    JOINED_BUDGET = 20      # corrections of such a problem that contacts have joined
-    FEW_ROWS = 100          # of contact problems up to which a step is repeated in parts if its corrections are used up
 
 #: A residual of it up to this fraction of the velocities is accepted where it cannot be reduced; of explicit methods up
 #: to the other one where shorter steps did not help

@@ -3,6 +3,8 @@
 cdef enum:
     TOLD = 7                # numbers of a contact in a step
     STEP_BUDGET = 100       # corrections of all rows in a step, after which a problem has CONE_SPARE
+    JOINED_BUDGET = 20      # of a problem that contacts have joined
+    FEW_ROWS = 100          # of contact problems up to which a step is repeated in parts if its corrections are used up
 
 cdef enum:                  # whether a contact is in the solve
     OUTSIDE = 0

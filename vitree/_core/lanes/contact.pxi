@@ -18,6 +18,11 @@ cdef struct TouchLanes:
     Home** home             # (lanes,) those beyond the last one repeat it
     bint on[MOST_LANES]     # the step of a lane is taken here
     bint joined[MOST_LANES]         # it has left with a trial at whose end contacts close
+    bint others[MOST_LANES]         # and some of these are not of points and spheres on the ground
+    bint joining            # lanes go on from such trials
+    HomePlan grown          # with the ports of these
+    int* owner_now          # (ports,)
+    vt_real* guess          # (contacts, 3) their impulses
     bint open[MOST_LANES]   # and its equations do not hold yet
     bint closing[MOST_LANES]        # see `Touching`
     bint foretold[MOST_LANES]
@@ -106,7 +111,8 @@ cdef int touch_lanes_make(TouchLanes* x, Memory memory, const vt_model* m, int m
     x.target, x.hold, x.gap_before = memory.scratch_reals(most), memory.scratch_reals(most), memory.scratch_reals(most)
     x.lam, x.way = memory.scratch_reals(3 * most), memory.scratch_reals(3 * most)
     x.told, x.node_before = memory.scratch_reals(TOLD * most), memory.scratch_reals(m.nq)
-    x.friction = memory.scratch_reals(most)
+    x.friction, x.guess = memory.scratch_reals(most), memory.scratch_reals(3 * most)
+    x.owner_now = <int*>memory.scratch((x.most_ports + 1) * sizeof(int))
     x.was = <bint*>memory.scratch(most * VT_WIDTH * sizeof(bint))
     x.active, x.far, x.pushed_before = (<bint*>memory.scratch(most * VT_WIDTH * sizeof(bint)),
                                         <bint*>memory.scratch(most * VT_WIDTH * sizeof(bint)),
@@ -273,8 +279,19 @@ cdef void come(ModelStepper self, TouchLanes* x) noexcept nogil:
     for k in range(LENT):
         vt_gather_rows(at + k * MOST_LANES, own[k], size[k])
     vt_gather_rows(u, self.lane.drive.u, self.shared.schedule.nu)
+    if x.joining:
+        for l in range(VT_WIDTH):
+            u[l] = x.home[l].trial.lam
+        vt_gather_rows(u, x.guess, 3 * x.plan.contacts)
     forget_held_joints(&x.store)
     self.linear.started[0] = True
+
+
+cdef inline void note_owners(const TouchLanes* x, int* to, int bodies) noexcept nogil:
+    # see `keep_ports`
+    memcpy(to, x.plan.owner, x.plan.ports * sizeof(int))
+    if x.plan.ports < x.plan.most_ports:
+        to[x.plan.ports] = bodies
 
 
 cdef void go_home(ModelStepper self, TouchLanes* x, const bint* some) noexcept nogil:
@@ -291,9 +308,7 @@ cdef void go_home(ModelStepper self, TouchLanes* x, const bint* some) noexcept n
         if not some[l]:
             continue
         h.seen[0], h.past_seen[0], h.jumped[0] = self.lane.guess.seen[l], x.past.seen[l], x.jumped[l]
-        memcpy(h.owner_past, x.plan.owner, x.plan.ports * sizeof(int))
-        if x.plan.ports < x.plan.most_ports:
-            h.owner_past[x.plan.ports] = self.shared.m.nbody
+        note_owners(x, h.owner_past, self.shared.m.nbody)
         for k in range(x.plan.contacts):
             h.active[k] = PUSHED if x.active[k * VT_WIDTH + l] else 0
             h.pushed_before[k] = x.pushed_before[k * VT_WIDTH + l]
@@ -318,6 +333,8 @@ cdef void return_operators(ModelStepper self, TouchLanes* x, const bint* some) n
     for l in range(VT_WIDTH):
         if those[l]:
             x.home[l].pivot_signs[0], x.changed[l] = self.lane.operator.pivot_signs[l], False
+            if x.plan == &x.grown:
+                note_owners(x, x.home[l].owner, self.shared.m.nbody)
     for k in range(CHANGES, OPERATORS_END):
         give(x, own[k], size[k], at + k * MOST_LANES, those)
 
@@ -467,7 +484,9 @@ cdef bint touch_node(ModelStepper self, TouchLanes* x) noexcept nogil:
             # it acted, it rests, or it closes soon: see `admit`
             inside[l] = inside[l] or (gap <= RESTING_GAP and before <= RESTING_GAP) or (
                 near and gap - before < 0.0 and gap + FORESEEN * (gap - before) < 0.0)
-            if inside[l] and (not on_ground(e) or x.port_of_body[e.body_a] < 0):
+            if x.joining:
+                inside[l] = x.home[l].trial.inside[c]
+            elif inside[l] and (not on_ground(e) or x.port_of_body[e.body_a] < 0):
                 # at a limit, or of a body without a response
                 x.on[l] = x.open[l] = inside[l] = False
             some = some or (x.on[l] and inside[l])
@@ -477,7 +496,7 @@ cdef bint touch_node(ModelStepper self, TouchLanes* x) noexcept nogil:
         if some:
             add_member(x, c)
     for l in range(VT_WIDTH):
-        x.closing[l] = vt_get(least, l) < FORESEEN * vt_get(most, l)
+        x.closing[l] = x.home[l].trial.closing if x.joining else vt_get(least, l) < FORESEEN * vt_get(most, l)
     return x.count > 0 and any_of(x.on)
 
 
@@ -627,8 +646,11 @@ cdef bint gather_members(ModelStepper self, TouchLanes* x, const vt_real* guess,
             vt_put(&share, l, 1.0 / max(1, x.patch_count[p * VT_WIDTH + l]))
         x.patch_centre[p] = scale(share, x.patch_centre[p])
     y.count, y.n, y.planned, y.budget = x.count, n, False, vt_set1(STEP_BUDGET)
+    for l in range(VT_WIDTH if x.joining and slides else 0):
+        vt_put(&y.budget, l, max(x.home[l].trial.budget, JOINED_BUDGET))
     write_lane_rows(x, x.here, x.pose1, x.W1, False)
-    return True
+    # what has used up its corrections has more of them where rows are few
+    return not (x.joining and slides and n > FEW_ROWS)
 
 
 cdef void gather_joint(ModelStepper self, TouchLanes* x, int k, Vec3 lam, bint slides) noexcept nogil:
@@ -840,7 +862,7 @@ cdef void begin_passes(ModelStepper self, TouchLanes* x) noexcept nogil:
     guess_predict(&x.past, x.ports, 0, x.u)
     sum_members(x, x.cones.lam, x.T)
     for l in range(VT_WIDTH):
-        x.foretold[l] = x.past.seen[l].count > 1 and not newton.guesses[l]
+        x.foretold[l] = x.past.seen[l].count > 1 and not newton.guesses[l] and not x.joining
     for k in range(x.ports):
         x.u[k] = vt_select(where(x.foretold), x.u[k], x.T[k])
     kick(self, x)
@@ -851,6 +873,40 @@ cdef void begin_passes(ModelStepper self, TouchLanes* x) noexcept nogil:
         x.factored[l] = x.solves[l] = 0
         newton.now[l].required_signs, newton.now[l].signs_ok = EVEN, True
         self.lane.now[l].iterations = 0
+        if x.joining:
+            x.factored[l], x.solves[l] = x.home[l].trial.factored, x.home[l].trial.solves
+            self.lane.now[l].iterations = x.home[l].trial.corrections
+
+
+cdef void grow_ports(ModelStepper self, TouchLanes* x) noexcept nogil:
+    # lanes in which contacts have joined: where these are of other bodies, P and past impulses are not those at hand
+    cdef double* at[MOST_LANES]
+    cdef int i, k, l
+    if ports_at_hand(x):
+        return
+    x.grown = x.plan[0]
+    x.grown.ports, x.grown.owner = x.ports, x.owner_now
+    for i in range(self.shared.m.nbody):
+        for k in range(6 if x.port_of_body[i] >= 0 else 0):
+            x.owner_now[x.port_of_body[i] + k] = i
+    for k in range(x.count):
+        if x.plan.touch[x.member[k]].kind == RUBS:
+            x.owner_now[x.port_of_member[k]] = -1 - x.member[k]
+    for l in range(VT_WIDTH):
+        x.past.seen[l].count, x.past.seen[l].h = 0, x.plan.h
+        at[l] = x.home[l].past_table
+    # of which more remains as it is
+    vt_gather_rows(at, x.past.table, guess_rows(False) * x.ports)
+    x.plan = &x.grown
+
+
+cdef void take_trials(ModelStepper self, TouchLanes* x) noexcept nogil:
+    # their increments
+    cdef double* at[MOST_LANES]
+    cdef int l
+    for l in range(VT_WIDTH):
+        at[l] = x.home[l].trial.y
+    vt_gather_rows(at, self.lane.newton.y, self.nv)
 
 
 cdef vt_real stay_in_lanes(ModelStepper self, TouchLanes* x, vt_real e) noexcept nogil:
@@ -938,6 +994,16 @@ cdef void solve_in_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
         measure_members(self, x)
         if k == 0:
             write_lane_rows(x, x.there, x.pose2, x.W2, True)
+        if k == 0 and x.plan == &x.grown:
+            # there is no operator for these ports
+            note_errors(self, x, e)
+            factor_in_lanes(self, x, x.open)
+            couple_members(x, x.W2)
+            correct_in_lanes(self, x, k)
+            if not any_of(x.open):
+                return
+            continue
+        if k == 0:
             couple_members(x, x.W2)
             e = stay_in_lanes(self, x, e)
         note_errors(self, x, e)
@@ -999,13 +1065,52 @@ cdef void look_for_closed(ModelStepper self, TouchLanes* x) noexcept nogil:
             to[k] = vt_select(likely, at[k], to[k])
 
 
+cdef inline bint closes_in(const TouchLanes* x, int c, int l) noexcept nogil:
+    # whether a contact that is no member closes at node 2
+    return (not x.inside[c * VT_WIDTH + l] and not (x.far[c * VT_WIDTH + l] and not x.active[c * VT_WIDTH + l])
+            and vt_get(x.there[c].gap, l) < vt_get(x.target[c], l) - CLOSES)
+
+
+cdef unsigned long long note_inside(const TouchLanes* x, int l, int* inside) noexcept nogil:
+    # the members of a lane with those that close, and a key of them as that of `steady_key`
+    cdef const vt_contact* e
+    cdef unsigned long long bodies = 0, once = 0, more = 0, all = 0, bit, one = 1
+    cdef int c, rows = 0, ports = 0
+    for c in range(x.plan.contacts):
+        e = &x.plan.touch[c]
+        inside[c] = x.inside[c * VT_WIDTH + l] or (on_ground(e) and closes_in(x, c, l))
+        if not inside[c]:
+            continue
+        rows += e.dim
+        if e.kind == RUBS:
+            bodies |= one << 63
+            ports += 1
+            continue
+        all |= one << (c & 63)
+        bit = one << (e.body_a & 63)
+        ports += 0 if bodies & bit else 6
+        bodies |= bit
+        if e.patch >= 0:
+            bit = one << (e.patch & 63)
+            more |= once & bit
+            once |= bit
+    if x.others[l]:
+        return 0
+    bodies ^= more << 32 | more >> 32
+    return bodies ^ all << 16 if 2 * ports > 3 * rows or (bodies >> 63 and rows <= ports) else bodies
+
+
 cdef void lend_trial(ModelStepper self, TouchLanes* x, int l, int residuals, int passes, bint closing) noexcept nogil:
     # a lane in which contacts close that are not members leaves with the trial
     cdef HomeTrial* to = &x.home[l].trial
     cdef Vec3 f
     cdef int c, k
     x.on[l] = x.open[l] = False
+    if x.joining:
+        # it goes on from its first trial
+        return
     x.joined[l] = True
+    to.key = note_inside(x, l, to.inside)
     x.changed[l] = x.changed[l] or not x.old[l]
     for k in range(self.nv):
         to.y[k] = vt_get(self.lane.newton.y[k], l)
@@ -1030,6 +1135,7 @@ cdef void find_closed(ModelStepper self, TouchLanes* x, const Pose* pose, bint* 
     cdef bint closed[MOST_LANES]
     cdef int c, l
     memset(closed, 0, VT_WIDTH * sizeof(bint))
+    memset(x.others, 0, VT_WIDTH * sizeof(bint))
     x.moved_there = farthest_in_lanes(x, pose)
     judge_far(x, pose, x.moved_there)
     for c in range(plan.contacts):
@@ -1039,9 +1145,8 @@ cdef void find_closed(ModelStepper self, TouchLanes* x, const Pose* pose, bint* 
             # it was far away at node 1
             place_contact(x, c, self.lane.state.q, x.pose1, &x.here[c])
         for l in range(VT_WIDTH):
-            closed[l] = closed[l] or (
-                not x.inside[c * VT_WIDTH + l] and not (x.far[c * VT_WIDTH + l] and not x.active[c * VT_WIDTH + l])
-                and vt_get(x.there[c].gap, l) < vt_get(x.target[c], l) - CLOSES)
+            if closes_in(x, c, l):
+                closed[l], x.others[l] = True, x.others[l] or not on_ground(&plan.touch[c])
     for l in range(VT_WIDTH):
         some[l] = some[l] and closed[l]
 
@@ -1346,7 +1451,7 @@ cdef void step_together(ModelStepper self, const HomePlan* plan, Home** home, in
     cdef TouchLanes* x = self.contact
     cdef bint before[MOST_LANES]
     cdef int k, l, left
-    x.plan, x.home = plan, home
+    x.plan, x.home, x.joining = plan, home, steps == 0
     use(self, 0)
     self.lane.now.h = plan.h
     self.lane.now.cause = OK
@@ -1354,9 +1459,10 @@ cdef void step_together(ModelStepper self, const HomePlan* plan, Home** home, in
         x.on[l] = l < count
         home[l].status, home[l].steps, home[l].age, home[l].answered = OK, 0, -1, False
         home[l].corrections = home[l].most = home[l].passes = home[l].rested = home[l].factored = home[l].solves = 0
+        home[l].more_residuals = 0
     come(self, x)
     x.known = False
-    for k in range(steps):
+    for k in range(max(steps, 1)):
         memcpy(before, x.on, VT_WIDTH * sizeof(bint))
         step_of_lanes(self, x)
         left = 0
@@ -1364,7 +1470,7 @@ cdef void step_together(ModelStepper self, const HomePlan* plan, Home** home, in
             self.lane.left[l] = not x.on[l]
             before[l] = before[l] and not x.on[l]
             if before[l]:
-                home[l].status = JOINED if x.joined[l] else NOT_CONVERGED
+                home[l].status = JOINED if x.joined[l] or x.joining else NOT_CONVERGED
             left += not x.on[l]
         if k > 0 and any_of(before):
             go_home(self, x, before)
@@ -1376,20 +1482,25 @@ cdef void step_together(ModelStepper self, const HomePlan* plan, Home** home, in
             break
     go_home(self, x, x.on)
     for l in range(VT_WIDTH):
-        x.on[l] = x.on[l] and home[l].steps == steps and home[l].v != NULL
+        x.on[l] = x.on[l] and home[l].steps == max(steps, 1) and home[l].v != NULL
     if any_of(x.on):
         tell_velocities(self, x)
 
 
 cdef void step_of_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
     # of lanes that are on; those that have to leave are not on any more, and at node 1
+    cdef const HomePlan* plan = x.plan
     cdef int l
     for l in range(VT_WIDTH):
         x.open[l], x.joined[l] = x.on[l], False
         self.lane.left[l] = not x.on[l]
     self.method.prepare(self)
-    if touch_node(self, x) and gather_members(self, x, x.lam, 3, True) and ports_at_hand(x):
+    if touch_node(self, x) and gather_members(self, x, x.guess if x.joining else x.lam, 3, True) and (
+            x.ports <= plan.kept_ports if x.joining else ports_at_hand(x)):
         predict(self)
+        if x.joining:
+            grow_ports(self, x)
+            take_trials(self, x)
         begin_passes(self, x)
         solve_in_lanes(self, x)
     else:
@@ -1424,11 +1535,15 @@ cdef void accept_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
         h.corrections += h.last
         h.most = max(h.most, h.last)
         h.passes += x.passes[l]
+        if x.joining:
+            h.passes += h.trial.passes
+            h.more_residuals = h.trial.residuals - h.trial.passes
         h.rested += self.lane.newton.guesses[l] and self.method.solves_forces(self)
         h.factored += x.factored[l]
         h.solves += x.solves[l]
-        if not x.old[l]:
-            x.changed[l], h.age = True, 0
+        x.changed[l] = x.changed[l] or not x.old[l]
+        if x.factored[l]:
+            h.age = 0
         elif h.age >= 0:
             h.age += 1
 

@@ -99,6 +99,7 @@ cdef class ContactLanes:
     cdef bint* told
     cdef bint* held
     cdef double* trial          # (NEAR_TOGETHER, nv + 3 contacts)
+    cdef int* inside            # (NEAR_TOGETHER, contacts)
     cdef int* alike             # how they are like the owner: UNLIKE, ALIKE, IDENTICAL
     cdef int* ball_of           # (contacts,) see `HomePlan`
     cdef Py_ssize_t most
@@ -106,6 +107,7 @@ cdef class ContactLanes:
     cdef readonly long tried
     cdef readonly long steps
     cdef readonly long joined       # of those that were tried, those that other contacts joined
+    cdef readonly long resumed      # and of these, those that were taken in lanes
     cdef int members            # points and spheres on planes
     cdef int joints             # with dry friction
     cdef int width
@@ -119,6 +121,7 @@ cdef class ContactLanes:
             raise ImportError("the compiled modules of vitree are of different versions: build all of them anew")
         self.at, self.call = <void*>at, <StepTogether>call
         self.plan.most_ports = stepper.contact.most_ports
+        self.plan.kept_ports = most_kept(&stepper.contact, stepper.nv)
         self.plan.contacts, self.plan.patches = stepper.contact.plain, stepper.contact.plain_patches
         self.plan.span, self.plan.spans = stepper.contact.span, stepper.contact.spans
         self.plan.ball, self.plan.balls = stepper.contact.ball, stepper.contact.ball_count
@@ -128,7 +131,8 @@ cdef class ContactLanes:
         self.plan.h, self.plan.share = stepper.shared.schedule.span, end_impulse_share(stepper.post_contact.behind, False)
         self.plan.expected = expected_share(stepper.post_contact.behind, self.plan.share)
         self.trial = <double*>PyMem_Malloc(NEAR_TOGETHER * (stepper.nv + 3 * self.plan.contacts) * sizeof(double))
-        if self.trial == NULL:
+        self.inside = <int*>PyMem_Malloc(NEAR_TOGETHER * self.plan.contacts * sizeof(int))
+        if self.trial == NULL or self.inside == NULL:
             raise MemoryError
 
     def __dealloc__(self):
@@ -142,6 +146,7 @@ cdef class ContactLanes:
         PyMem_Free(self.held)
         PyMem_Free(self.alike)
         PyMem_Free(self.trial)
+        PyMem_Free(self.inside)
 
     cdef int find_balls(self) except -1:
         cdef const TouchSpan* on
@@ -173,6 +178,14 @@ cdef class ContactLanes:
             raise MemoryError
         self.most = count
         return 0
+
+
+cdef int most_kept(const Touching* x, int nv) noexcept nogil:
+    # ports of one tree whose P and answers are kept: see `may_keep`
+    cdef int n = 0
+    while n < x.most_ports and (n + 1) * <size_t>(n + 1) <= x.most_blocks and (n + 1) * <size_t>nv <= x.most_rows:
+        n += 1
+    return n
 
 
 cdef int kept_ports(const Touching* x, int bodies) noexcept nogil:
@@ -250,7 +263,7 @@ cdef void take_home(ModelStepper self, const Home* h) noexcept nogil:
     now.turn, now.off, now.estimate = sqrt(h.turn), NAN, NAN
     self.lane.reuses[0].age = h.age if h.age >= 0 else self.lane.reuses[0].age + h.steps
     self.lane.progress.factorisations += h.factored
-    self.lane.progress.residuals += h.steps + h.passes + 2 * h.rested
+    self.lane.progress.residuals += h.steps + h.passes + 2 * h.rested + h.more_residuals
     self.lane.progress.solves += h.solves
     clock.h_last, clock.restarted = now.h, False
     x.passes += h.passes
@@ -333,6 +346,7 @@ cdef void step_group(ContactLanes lanes, void** at, const int* which, int count)
         give(at[which[k]], h, own)
         h.trial.y = lanes.trial + (which[k] % NEAR_TOGETHER) * (lanes.owner.nv + 3 * lanes.plan.contacts)
         h.trial.lam = h.trial.y + lanes.owner.nv
+        h.trial.inside = lanes.inside + (which[k] % NEAR_TOGETHER) * lanes.plan.contacts
         h.v = lanes.v[which[k]] if lanes.tells else NULL
         first = home[0]
         if h.ports > most or h.ports != first.ports or memcmp(h.owner, first.owner, h.ports * sizeof(int)) != 0:
@@ -364,32 +378,72 @@ cdef void step_group(ContactLanes lanes, void** at, const int* which, int count)
             take(at[taken[k]], h)
 
 
+cdef void join_group(ContactLanes lanes, void** at, const int* which, int count) noexcept nogil:
+    # a step of instances with the same contacts, from trials which these have joined, where they are enough
+    cdef TakeHome take = <TakeHome>take_home
+    cdef Home* home[MOST_LANES]
+    cdef int taken[MOST_LANES]
+    cdef Home* first = &lanes.room[which[0]]
+    cdef Home* h
+    cdef int k, l = 0
+    for k in range(count):
+        h = &lanes.room[which[k]]
+        if h.ports == first.ports and memcmp(h.owner, first.owner, h.ports * sizeof(int)) == 0:
+            home[l], taken[l] = h, which[k]
+            l += 1
+    if l < min(FEWEST_TOGETHER, lanes.width):
+        return
+    lanes.plan.ports, lanes.plan.owner, lanes.plan.touch = first.ports, first.owner, lanes.owner.touch
+    for k in range(l):
+        home[k].v = lanes.v[taken[k]] if lanes.tells and lanes.left[taken[k]] == 1 else NULL
+    for k in range(l, lanes.width):
+        home[k] = home[l - 1]
+    lanes.call(lanes.at, &lanes.plan, home, l, 0)
+    for k in range(l):
+        h = home[k]
+        if h.status != OK:
+            continue
+        lanes.resumed += 1
+        lanes.together += 1
+        lanes.steps += 1
+        lanes.left[taken[k]] -= 1
+        lanes.alone[taken[k]], lanes.told[taken[k]] = False, h.answered
+        take(at[taken[k]], h)
+
+
+cdef int alike_from(ContactLanes lanes, Py_ssize_t first, Py_ssize_t end, int* group) noexcept nogil:
+    # as many instances with the key of the first one as there are lanes, at most, which have none then; returns their number
+    cdef unsigned long long key = lanes.key[first]
+    cdef Py_ssize_t k
+    cdef int size = 0
+    for k in range(first, end):
+        if lanes.key[k] == key:
+            group[size], lanes.key[k] = <int>k, 0
+            size += 1
+            if size == lanes.width:
+                break
+    return size
+
+
 cdef bint step_each(ContactLanes lanes, void** at, Py_ssize_t first, Py_ssize_t end) noexcept nogil:
     # steps of the instances from first to end that have some left: in a group, or where that is not possible a single one;
     # whether any is left
     cdef SteadyKey ask = <SteadyKey>steady_key
     cdef StepAlone step = <StepAlone>step_alone
     cdef int group[MOST_LANES]
-    cdef unsigned long long key
-    cdef Py_ssize_t i, k
-    cdef int size
+    cdef Py_ssize_t i
     cdef bint any_left = False
     for i in range(first, end):
         lanes.alone[i], lanes.room[i].status = lanes.left[i] > 0, OK
         lanes.key[i] = ask(at[i]) if lanes.alone[i] and lanes.alike[i] else 0
     for i in range(first, end):
-        key, size = lanes.key[i], 0
-        if key == 0:
-            continue
-        for k in range(i, end):
-            if lanes.key[k] == key:
-                group[size] = <int>k
-                size += 1
-                if size == lanes.width:
-                    break
-        step_group(lanes, at, group, size)
-        for k in range(size):
-            lanes.key[group[k]] = 0
+        if lanes.key[i]:
+            step_group(lanes, at, group, alike_from(lanes, i, end, group))
+    for i in range(first, end):
+        lanes.key[i] = lanes.room[i].trial.key if lanes.alone[i] and lanes.room[i].status == JOINED else 0
+    for i in range(first, end):
+        if lanes.key[i]:
+            join_group(lanes, at, group, alike_from(lanes, i, end, group))
     for i in range(first, end):
         if lanes.alone[i]:
             lanes.steps += 1

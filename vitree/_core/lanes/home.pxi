@@ -18,6 +18,8 @@ cdef struct ModelNumbers:       # of a stepper, for lanes in which the numbers o
 cdef struct HomeTrial:          # of a step, at whose end contacts close that it does not solve for: see `join`
     double* y                   # (nv,) the increment
     double* lam                 # (contacts, 3) impulses, world axes
+    int* inside                 # (contacts,) whether it is one of those that are solved for then
+    unsigned long long key      # of trials that may go on together it is the same; 0: the stepper goes on
     double budget               # of the contact problem, what is left of it
     bint closing                # see `Touching`
     int corrections
@@ -59,7 +61,7 @@ cdef struct Home:               # of an instance
     double* v                   # (nv,) for the velocity of the state that is reported at the end, or NULL
     bint answered               # it is there
     int ports                   # of P, and the bodies or joints that they and those of past impulses belong to
-    const int* owner
+    int* owner
     int* owner_past
     HomeTrial trial
     int status                  # OK, or that it has left: its next step is for its own stepper; JOINED: from its trial on
@@ -68,6 +70,7 @@ cdef struct Home:               # of an instance
     int most
     int last
     int passes
+    int more_residuals          # than follow from these
     int rested                  # guesses of no motion that were compared with those of the dynamics: see `guess_rest`
     int factored                # operators, and solutions by them
     int solves
@@ -97,8 +100,10 @@ cdef struct HomePlan:           # what is common to the instances of a group
     int ports                   # of P at hand
     const int* owner            # (ports,) bodies, or -1 - contact of joints with dry friction
     int most_ports              # of past impulses
+    int kept_ports              # of P, at most
 
 
+#: with 0 steps they go on from their trials, by one
 ctypedef void (*StepTogether)(void* block, const HomePlan* plan, Home** home, int count, int steps) noexcept nogil
 
 
