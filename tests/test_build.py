@@ -126,6 +126,7 @@ def test_what_is_built_for_a_cpu_is_what_it_loads(runs, monkeypatch):
     assert loaded == built
 
 
+@of_source
 def test_this_machine_is_asked_what_it_runs(monkeypatch):
     """The program that setup.py compiles says what the compiled module says."""
     if not shutil.which("cc"):
@@ -180,6 +181,7 @@ def test_a_width_that_is_none_is_refused():
 # ---- when a module is compiled --------------------------------------------------------------------------------
 
 
+@of_source
 def test_the_texts_of_a_source_are_those_that_cython_reads(monkeypatch):
     setup = setup_file(monkeypatch)
     from Cython.Build.Dependencies import create_dependency_tree
@@ -212,6 +214,7 @@ def test_every_ingredient_is_in_the_key(monkeypatch):
     assert {"Cython", "numpy"} <= set(build.tools["packages"]) and "-O9" in build.tools["compiler"][1]
 
 
+@of_source
 def test_a_stepper_is_of_one_lane_alone(monkeypatch):
     """An edit of a stepper compiles no module of several lanes."""
     texts_of = setup_file(monkeypatch)["texts_of"]

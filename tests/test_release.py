@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 import sys
 
 import pytest
@@ -38,6 +40,18 @@ def test_a_release_and_what_follows():
         '__version__ = "9.9.0.dev0"', 'version = "9.9.0.dev0"', "version: 9.9.0.dev0", "## 9.9.0 (not released yet)",
     }  # fmt: skip
     assert "date-released" not in after["CITATION.cff"] and f"## {final} (2030-01-31)" in after["CHANGELOG.md"]
+
+
+def test_a_checkout_that_is_not_built_gets_a_version(tmp_path):
+    """All files that have it, also the list of the manual's pages."""
+    for path in (*PATHS, "tools/set_version.py", "benchmarks/README.md"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / path, tmp_path / path)
+    shutil.copytree(ROOT / "docs", tmp_path / "docs", ignore=shutil.ignore_patterns("_static", "pictures"),
+                    dirs_exist_ok=True)  # fmt: skip
+    subprocess.run([sys.executable, tmp_path / "tools/set_version.py", "9.9.0.dev0"], check=True, cwd=tmp_path)
+    (first, *pages), (_, *known) = ((top / "docs/llms.txt").read_text().splitlines() for top in (tmp_path, ROOT))
+    assert first == "# vitree 9.9.0.dev0" and pages == known
 
 
 def test_a_file_without_its_line_is_named():

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import os
 import re
 import subprocess
 import sys
@@ -59,8 +58,7 @@ def main() -> None:
     texts = versioned(before, asked.version, asked.date and str(asked.date))
     for path, text in texts.items():
         (ROOT / path).write_text(text)
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    subprocess.run([sys.executable, ROOT / "docs" / "_ext" / "llms.py"], check=True, env=environment)
+    subprocess.run([sys.executable, ROOT / "docs" / "_ext" / "llms.py"], check=True)
 
 
 if __name__ == "__main__":

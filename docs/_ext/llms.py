@@ -9,12 +9,12 @@ links lead to the pages in HTML, and llms-full.txt, the text of all pages, besid
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from vitree import __version__
-
 DOCS = Path(__file__).parents[1]
+VERSION = tomllib.loads((DOCS.parent / "pyproject.toml").read_text())["project"]["version"]
 #: A table of contents in Markdown or reStructuredText.
 TOC = re.compile(r"```\{toctree\}\n(.*?)```|^\.\. toctree::\n((?:[ ]+\S.*\n|\n)+)", re.S | re.M)
 
@@ -68,7 +68,7 @@ def title_and_words(name: str) -> tuple[str, str]:
 def index(suffix: str = "") -> str:
     """The text of llms.txt; links end in ``suffix``, or as the sources of their pages do."""
     _, words = title_and_words("index")
-    out = [f"# vitree {__version__}", "", f"> {words}", "",
+    out = [f"# vitree {VERSION}", "", f"> {words}", "",
            "Python 3.11 or later. `import vitree as vt`. Units are SI. The q of a free joint is (position, quaternion "
            "x y z w), and its v is (linear, angular) in body axes. Errors name the thing, the choices and the remedy.",
            ""]  # fmt: skip
@@ -84,7 +84,7 @@ def index(suffix: str = "") -> str:
 
 def full() -> str:
     """The text of llms-full.txt: the pages one after the other."""
-    parts = [f"# The manual of vitree {__version__}\n"]
+    parts = [f"# The manual of vitree {VERSION}\n"]
     parts += [f"<!-- {source(page).relative_to(DOCS).as_posix()} -->\n\n{text_of(page)}" for page in below("index")]
     return "\n\n".join(parts)
 

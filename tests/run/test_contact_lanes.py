@@ -67,7 +67,7 @@ def test_walks_have_the_bits_and_the_memory_of_single_instances(shape, legs):
 
 @pytest.mark.parametrize("shape, legs, dry", [("spheres", 4, 0.0), ("spheres", 3, 0.2), ("points", 4, 0.0)])
 def test_steps_that_other_contacts_join_go_on_from_the_trials_of_lanes(shape, legs, dry):
-    """Feet that trot: where enough lanes are joined by the same contacts they go on together, others by their steppers."""
+    """Feet that trot: enough lanes that the same contacts join go on together, others by their steppers."""
     model, count = walker(shape, legs, dry=dry), 8 * wide().VT_LANES
     pair = Pair(model, count, dt=2e-3, spread=0.02)
     rng = np.random.default_rng(23)
