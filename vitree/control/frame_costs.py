@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vitree._core import scalar, wide
+from vitree._core import scalar
 from vitree.arguments import entries
 from vitree.control.costs import FrameCost
 from vitree.lie import SO3
@@ -98,12 +98,7 @@ class FrameCosts:
     def _jacobians(self, frame: str, q: np.ndarray) -> np.ndarray:
         """Return the Jacobians (n, 6, nv) of a frame there, in world axes."""
         model = self.model
-        k = model._frame(frame)
-        if type(model) is not Model:
-            return model.frame_jacobian(frame, q)
-        found, point = np.empty((len(q), 6, model.nv)), np.ascontiguousarray(model.flat.frame_p[k], dtype=float)
-        wide().batch_jacobian(model.core, q, int(model.flat.frame_body[k]), point, found.reshape(len(q), 6 * model.nv))
-        return found
+        return model._jacobian_rows(model._frame(frame), q) if type(model) is Model else model.frame_jacobian(frame, q)
 
     def _with_jacobians(self, q: np.ndarray) -> Iterator[tuple[Part, np.ndarray]]:
         """Yield the parts with the Jacobians (n, 6, nv) of the frames."""

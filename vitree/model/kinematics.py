@@ -269,9 +269,12 @@ class KinematicsMethods(ModelFacts):
         if axes != "world" or np.ndim(q) == 1:
             return map_rows(self, "frame_jacobian", (6, self.nv), q, frame=name, axes=axes)
         # the same bits, in lanes
-        out, point = np.empty((*np.shape(q)[:-1], 6, self.nv)), np.ascontiguousarray(self.flat.frame_p[k], dtype=float)
-        rows = as_rows(q)
-        wide().batch_jacobian(self.core, rows, int(self.flat.frame_body[k]), point, out.reshape(len(rows), 6 * self.nv))
+        return self._jacobian_rows(k, as_rows(q)).reshape(*np.shape(q)[:-1], 6, self.nv)
+
+    def _jacobian_rows(self, k: int, q: np.ndarray) -> np.ndarray:
+        """Return the Jacobians (n, 6, nv) of the frame in a row, in world axes, at rows q (n, nq)."""
+        out, point = np.empty((len(q), 6, self.nv)), np.ascontiguousarray(self.flat.frame_p[k], dtype=float)
+        wide().batch_jacobian(self.core, q, int(self.flat.frame_body[k]), point, out.reshape(len(q), 6 * self.nv))
         return out
 
     @of_maps

@@ -3,8 +3,8 @@
 # with dry friction are members in all lanes, with a port each. Each instance has a stepper of its own, whose kept memory is
 # read, and written where steps were taken. A lane for which anything else holds leaves: its stepper takes the step. If contacts
 # close that are no members, a lane leaves with its trial; lanes that the same contacts join go on together, others by their
-# steppers. The algorithm is that of contact/variational.pxi with one tree, to the bit. Rows of contacts that a lane does not have are zeros
-# there, with a diagonal of 1: sums and corrections are those without.
+# steppers. The algorithm is that of contact/variational.pxi with one tree, to the bit. Rows of contacts that a lane does not
+# have are zeros there, with a diagonal of 1: sums and corrections are those without.
 
 cdef enum:
     LANE_PASSES = 8         # most corrections of a step in lanes
