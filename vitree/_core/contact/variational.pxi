@@ -281,10 +281,12 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
     cdef Touching* x = &self.contact
     cdef Pass* p = self.lane.newton.now
     cdef double closed = 0.0, e, found, before = INFINITY, found_before = INFINITY, goal = 0.0
-    cdef bint have = operator_at_hand(self), old = have
+    cdef bint have = operator_at_hand(self), old = have, renew, asks
     cdef int k, status
     p.solver, p.k, p.most, p.turned, p.required_signs, p.signs_ok = RECURSIVE_NEWTON, 0, TOUCH_PASSES, False, EVEN, True
     p.rings = self.lane.guess.rings
+    renew = have and self.lane.now.iterations == 0 and renews(self.lane.reuse, self.lane.clock.steps)
+    self.lane.reuse.aged = False
     hold_still(self)
     if not foretell(self):
         gather_push(self)
@@ -329,6 +331,8 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
                 found = touch_residual(self)
                 goal = touch_goal(self)
                 settle_groups(self, goal)
+            if k == 1:
+                self.lane.reuse.aged = e > AGED * p.goal or found > AGED * goal
             if x.foretold:
                 found = INFINITY
             elif e <= p.goal and (found <= goal or (found <= 2.0 * x.residue and gaps_hold(self, goal)) or (
@@ -340,16 +344,19 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
                 return OK if p.signs_ok and turns_little(self) else WRONG_BRANCH
         if k > 0 and have:
             place_rows2(self)
-        if not have or ((e > p.goal and not worth_another(e, before, p.goal, p.scale, old))
-                        or (found > goal and not worth_another(found, found_before, goal, touch_speed(self), old))):
+        if old and k == 0:
             # an operator of a previous step is tried first
-            if not (old and k == 0):
-                status = variational_factor(self)
-                if status == OK:
-                    status = variational_answer_ports(self)
-                if status != OK:
-                    return status
-                have, old = True, False
+            asks = renew
+        else:
+            asks = not have or ((e > p.goal and not worth_another(e, before, p.goal, p.scale, old))
+                                or (found > goal and not worth_another(found, found_before, goal, touch_speed(self), old)))
+        if asks:
+            status = variational_factor(self)
+            if status == OK:
+                status = variational_answer_ports(self)
+            if status != OK:
+                return status
+            have, old = True, False
         if k > 0 or not old:
             if self.rolls:
                 see_ports(self)

@@ -52,6 +52,7 @@ cdef struct FactorReuse:    # kept
     int have                        # an operator is available
     int reused                      # the last correction was made with it
     int age                         # number of steps since it was made
+    int aged                        # the first correction of the last step in contact left too much: see `renews`
     double contraction              # of the current operator, per step of age
     double newton_constant          # of an exact direction: its contraction is this times residual over scale
     double first                    # residual of the last guess
@@ -63,6 +64,7 @@ cdef void reuse_begin(FactorReuse* x) noexcept nogil:
     x.contraction = FIRST_CONTRACTION
     x.newton_constant = 1.0
     x.first = INFINITY
+    x.aged = False
 
 
 cdef double passes(double contraction, double goal, double e) noexcept nogil:

@@ -236,8 +236,15 @@ cdef int linear_time_finish(ModelStepper self) noexcept nogil:
 
 
 cdef void linear_time_pass_on(ModelStepper self) noexcept nogil:
-    memcpy(self.linear.node1, self.linear.node2, self.shared.m.nbody * sizeof(Node))
-    memcpy(self.linear.weight1, self.linear.weight2, self.nv * sizeof(vt_real))
+    # node 2 becomes node 1; kept memory, which lanes do not have, stays where it is
+    cdef LinearTimeLane* x = &self.linear
+    if VT_WIDTH > 1:
+        x.node1, x.node2 = x.node2, x.node1
+        x.weight1, x.weight2 = x.weight2, x.weight1
+        x.kernel.node = x.node1
+    else:
+        memcpy(x.node1, x.node2, self.shared.m.nbody * sizeof(Node))
+        memcpy(x.weight1, x.weight2, self.nv * sizeof(vt_real))
 
 
 cdef void linear_time_entries(Method* x) noexcept:

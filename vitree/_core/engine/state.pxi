@@ -95,6 +95,7 @@ cdef int reuse_bounds(FactorReuse* x, Memory memory) except -1:
     memory.bound_int(&x.have, 0, 1)
     memory.bound_int(&x.reused, 0, 1)
     memory.bound_int(&x.age, 0, MOST_INT)
+    memory.bound_int(&x.aged, 0, 1)
     memory.bound_reals(&x.contraction, 1, 0.0, INFINITY)
     memory.bound_reals(&x.newton_constant, 1, 0.0, INFINITY)
     memory.bound_reals(&x.first, 1, 0.0, INFINITY)

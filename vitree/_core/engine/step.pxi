@@ -94,6 +94,7 @@ cdef bint go_on_from_trial(ModelStepper self) noexcept nogil:
     self.lane.progress.residuals += at.residuals
     self.lane.progress.solves += at.solves
     self.lane.progress.factorisations += at.factored
+    self.lane.reuse.aged = False
     if at.factored:
         self.lane.reuse.age = 0
     x.passes += at.passes

@@ -31,6 +31,7 @@ cdef struct TouchLanes:
     bint drifted[MOST_LANES]
     bint idle[MOST_LANES]
     bint old[MOST_LANES]            # its operator is that of a previous step
+    bint renews[MOST_LANES]         # and is replaced
     bint changed[MOST_LANES]        # its operator is not that of its home
     int factored[MOST_LANES]        # operators of a step, and solutions by them
     int solves[MOST_LANES]
@@ -267,7 +268,7 @@ cdef void come(ModelStepper self, TouchLanes* x) noexcept nogil:
         u[l] = <double*>h.u
         x.field[l] = h.field
         self.lane.guess.seen[l], x.past.seen[l] = h.seen[0], h.past_seen[0]
-        self.lane.operator.pivot_signs[l], self.lane.reuse[l].have = h.pivot_signs[0], True
+        self.lane.operator.pivot_signs[l], self.lane.reuse[l] = h.pivot_signs[0], h.reuse[0]
         x.changed[l] = False
         if not same_ports(h.owner_past, x.plan, self.shared.m.nbody):
             x.past.seen[l].count = 0
@@ -874,7 +875,12 @@ cdef void begin_passes(ModelStepper self, TouchLanes* x) noexcept nogil:
         x.factored[l] = x.solves[l] = 0
         newton.now[l].required_signs, newton.now[l].signs_ok = EVEN, True
         self.lane.now[l].iterations = 0
+        self.lane.reuse[l].age += 1
+        x.renews[l] = not x.joining and renews(&self.lane.reuse[l], x.home[l].number + x.home[l].steps)
+        self.lane.reuse[l].aged = False
         if x.joining:
+            if x.home[l].trial.factored:
+                self.lane.reuse[l].age = 0
             x.factored[l], x.solves[l] = x.home[l].trial.factored, x.home[l].trial.solves
             self.lane.now[l].iterations = x.home[l].trial.corrections
 
@@ -1015,12 +1021,17 @@ cdef void solve_in_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
             if not x.open[l]:
                 continue
             p = &newton.now[l]
+            if k == 0:
+                factors[l] = x.renews[l]
             if x.foretold[l]:
                 vt_put(&found, l, INFINITY)
                 continue
             x.goal[l] = goal_of_contacts(self.shared.choices.tolerance, vt_get(speed, l), vt_get(x.reach, l), self.lane.now.h)
+            if k == 1:
+                self.lane.reuse[l].aged = p.error > AGED * p.goal or vt_get(found, l) > AGED * x.goal[l]
             if p.error <= p.goal and vt_get(found, l) <= x.goal[l]:
                 close_lane(self, x, l, k, vt_get(turn, l))
+                factors[l] = False
             elif k > 0:
                 factors[l] = ((p.error > p.goal and not worth_another(p.error, x.before[l], p.goal, p.scale, x.old[l]))
                               or (vt_get(found, l) > x.goal[l] and not worth_another(
@@ -1029,8 +1040,9 @@ cdef void solve_in_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
             return
         if k > 0:
             write_lane_rows(x, x.there, x.pose2, x.W2, True)
-            if any_of(factors):
-                factor_in_lanes(self, x, factors)
+        if any_of(factors):
+            factor_in_lanes(self, x, factors)
+        if k > 0 or any_of(factors):
             couple_members(x, x.W2)
         correct_in_lanes(self, x, k)
         if not any_of(x.open):
@@ -1263,7 +1275,7 @@ cdef void correct_in_lanes(ModelStepper self, TouchLanes* x, int pass_) noexcept
         vt_put(&goals, l, max(0.02 * goal, left))
         vt_put(&enough, l, max(0.5 * goal, TOUCH_ENOUGH * most))
         reached[l] = goal
-    size = cone_descend(y, goals, first_corrections(y), False)
+    size = cone_descend_from(y, goals, first_corrections(y), False)
     for l in range(VT_WIDTH):
         if x.open[l] and not vt_get(size, l) <= vt_get(enough, l):
             x.on[l] = x.open[l] = False
@@ -1458,7 +1470,7 @@ cdef void step_together(ModelStepper self, const HomePlan* plan, Home** home, in
     self.lane.now.cause = OK
     for l in range(VT_WIDTH):
         x.on[l] = l < count
-        home[l].status, home[l].steps, home[l].age, home[l].answered = OK, 0, -1, False
+        home[l].status, home[l].steps, home[l].answered = OK, 0, False
         home[l].corrections = home[l].most = home[l].passes = home[l].rested = home[l].factored = home[l].solves = 0
         home[l].more_residuals = 0
     come(self, x)
@@ -1543,10 +1555,7 @@ cdef void accept_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
         h.factored += x.factored[l]
         h.solves += x.solves[l]
         x.changed[l] = x.changed[l] or not x.old[l]
-        if x.factored[l]:
-            h.age = 0
-        elif h.age >= 0:
-            h.age += 1
+        h.reuse[0] = self.lane.reuse[l]
 
 
 # ---- velocities at nodes -----------------------------------------------------------------------------------

@@ -245,7 +245,7 @@ cdef void lend(ModelStepper self, Home* h, bint own) noexcept nogil:
     h.q, h.x, h.u, h.tau = self.lane.state.q, self.lane.state.x, self.lane.drive.u, self.lane.drive.tau
     h.seen, h.table = self.lane.guesses[0].seen, self.lane.guesses[0].table
     h.gains, h.multi = <double*>self.linear.gains, <double*>self.linear.multi
-    h.pivot_signs = self.lane.operators[0].pivot_signs
+    h.pivot_signs, h.reuse, h.number = self.lane.operators[0].pivot_signs, &self.lane.reuses[0], self.lane.clock.steps
     h.node, h.weight = <double*>self.linear.node1, self.linear.weight1
     h.lam, h.way, h.hold, h.active, h.gap_before = x.lam, x.way, x.hold, x.active, x.gap_before
     h.moved, h.told, h.P, h.answers = x.moved, x.told, x.P, x.answers
@@ -261,7 +261,6 @@ cdef void take_home(ModelStepper self, const Home* h) noexcept nogil:
     cdef Clock* clock = self.lane.clock
     now.cause, now.iterations, now.error, now.contraction = OK, h.last, h.error, NAN
     now.turn, now.off, now.estimate = sqrt(h.turn), NAN, NAN
-    self.lane.reuses[0].age = h.age if h.age >= 0 else self.lane.reuses[0].age + h.steps
     self.lane.progress.factorisations += h.factored
     self.lane.progress.residuals += h.steps + h.passes + 2 * h.rested + h.more_residuals
     self.lane.progress.solves += h.solves

@@ -41,6 +41,8 @@ cdef struct Home:               # of an instance
     double* gains               # the operator
     double* multi
     int* pivot_signs
+    FactorReuse* reuse
+    long number                 # of steps before
     double* node                # the bodies at node 1, and gravity there
     double* weight
     double* lam                 # of contacts: see `Touching`
@@ -74,7 +76,6 @@ cdef struct Home:               # of an instance
     int rested                  # guesses of no motion that were compared with those of the dynamics: see `guess_rest`
     int factored                # operators, and solutions by them
     int solves
-    int age                     # steps since the last operator; -1: it is that of before
     double error                # of the last step
     double turn
 

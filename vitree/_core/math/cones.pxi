@@ -654,8 +654,14 @@ cdef void cone_take(ContactProblem* x, const bint* found) noexcept nogil:
 
 cdef vt_real cone_descend(ContactProblem* x, vt_real goal, int passes, bint strict) noexcept nogil:
     # corrections, so many at most; returns the largest |F| with the share 1. It ends at the least |F|^2 that each lane found
+    cone_velocities(x, x.lam, x.w)
+    return cone_descend_from(x, goal, passes, strict)
+
+
+cdef vt_real cone_descend_from(ContactProblem* x, vt_real goal, int passes, bint strict) noexcept nogil:
+    # the same, where the velocities of the impulses are known
     cdef int k, l
-    cdef vt_real e = cone_map(x, x.lam, x.w, x.F, True), square = inner(x.F, x.F, x.n), most = e
+    cdef vt_real e = cone_judge(x, x.lam, x.w, x.F, True), square = inner(x.F, x.F, x.n), most = e
     cdef double least[MOST_LANES]
     cdef int since[MOST_LANES]
     cdef bint goes_on[MOST_LANES]
