@@ -16,7 +16,7 @@ SOLVERS = ("auto", "recursive-newton", "newton", "modified-newton", "broyden", "
 
 PASS = {"k": 0, "most": 30, "error": 1e-5, "error_before": 1.0, "goal": 1e-9, "scale": 1.0, "rings": 0, "turned": 0,
         "required_signs": 2, "signs_ok": 1}  # fmt: skip
-ECONOMY = {"have": 1, "reused": 0, "age": 1, "contraction": 0.01, "newton_constant": 1.0, "first": 1.0}
+ECONOMY = {"have": 1, "reused": 0, "age": 1, "aged": 0, "contraction": 0.01, "newton_constant": 1.0, "first": 1.0}
 COSTS = {"correction": 1.7, "factor": 1.9}
 
 

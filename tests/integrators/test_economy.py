@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from random_models import chain_flat
+from walkers import walker
 
 import vitree as vt
 from vitree.integrators.base import Records
@@ -87,6 +88,27 @@ def test_counts_with_friction(method, dt, share):
     v = np.random.default_rng(0).uniform(-1, 1, model.nv)
     found = counts(model, model.neutral(), v, dt, 300, method=method)
     assert (found <= (3.2, 0.8, 3.0)).all(), found
+
+
+def test_extrapolation_after_jumps_of_the_torque():
+    """Held for ten steps, as by a controller; a step took 1.4 corrections while errors at the jumps were remembered."""
+    model, rng = vt.Model(chain_flat(10)), np.random.default_rng(0)
+    rows = np.repeat(rng.normal(size=(40, model.nv)), 10, axis=0)
+    q, v = 0.3 * rng.normal(size=model.nv), rng.uniform(-1, 1, model.nv)
+    run = vt.simulate(model, q, v, duration=0.4, dt=1e-3, control=vt.Control(torque=rows))
+    assert np.abs(np.diff(run.v, axis=0)[::10]).max() > 1e-3
+    assert run.iterations[20:].mean() < 0.9
+
+
+def test_operators_of_a_robot_that_sways_are_renewed():
+    """On four feet, with moving targets; as long as an operator just sufficed, a step took 1.84 corrections."""
+    model = walker("spheres", 4)
+    joints = np.arange(model.nv - 6)
+    q = model.integrate(model.neutral(), np.r_[np.zeros(6), 0.2 * (-1.0) ** joints])
+    run = vt.Simulation(model, vt.place_on_ground(model, q), dt=2e-3, record_every=1)
+    for k in range(1000):
+        run.step(control=vt.Control(inputs=0.1 * np.sin(4e-3 * k + joints)))
+    assert run.trajectory.iterations[50:].mean() < 1.6
 
 
 def test_momentum_of_a_tumbling_robot_over_1e4_steps():
