@@ -90,16 +90,6 @@ def test_counts_with_friction(method, dt, share):
     assert (found <= (3.2, 0.8, 3.0)).all(), found
 
 
-def test_extrapolation_after_jumps_of_the_torque():
-    """Held for ten steps, as by a controller; a step took 1.4 corrections while errors at the jumps were remembered."""
-    model, rng = vt.Model(chain_flat(10)), np.random.default_rng(0)
-    rows = np.repeat(rng.normal(size=(40, model.nv)), 10, axis=0)
-    q, v = 0.3 * rng.normal(size=model.nv), rng.uniform(-1, 1, model.nv)
-    run = vt.simulate(model, q, v, duration=0.4, dt=1e-3, control=vt.Control(torque=rows))
-    assert np.abs(np.diff(run.v, axis=0)[::10]).max() > 1e-3
-    assert run.iterations[20:].mean() < 0.9
-
-
 def test_operators_of_a_robot_that_sways_are_renewed():
     """On four feet, with moving targets; as long as an operator just sufficed, a step took 1.84 corrections."""
     model = walker("spheres", 4)

@@ -23,10 +23,6 @@ cdef enum:
     EXTRAPOLATIONS = ORDERS + RINGS
 
 
-#: A recent error counts as at most so many times the last one
-cdef double FORGOTTEN = 10.0
-
-
 cdef struct Seen:       # kept
     long count                      # number of increments so far
     long rung                       # and of those that the second sequence has followed without a gap
@@ -160,8 +156,7 @@ cdef void learn_sequence(Guess* g, int n, int first, int orders, const long* bef
 
 
 cdef inline void note_score(double* score, bint known, double worst) noexcept nogil:
-    # the mean of the errors; those before a jump of the forces, many times as large, are forgotten
-    score[0] = 0.5 * (worst + min(score[0], FORGOTTEN * worst)) if known else worst
+    score[0] = 0.5 * (worst + score[0]) if known else worst
 
 
 cdef void guess_scale(Guess* g, int n, double h) noexcept nogil:
