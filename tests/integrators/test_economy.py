@@ -91,14 +91,14 @@ def test_counts_with_friction(method, dt, share):
 
 
 def test_operators_of_a_robot_that_sways_are_renewed():
-    """On four feet, with moving targets; as long as an operator just sufficed, a step took 1.84 corrections."""
+    """On four feet, with moving targets; while an operator served as long as it sufficed, a step took 1.93 corrections."""
     model = walker("spheres", 4)
     joints = np.arange(model.nv - 6)
     q = model.integrate(model.neutral(), np.r_[np.zeros(6), 0.2 * (-1.0) ** joints])
     run = vt.Simulation(model, vt.place_on_ground(model, q), dt=2e-3, record_every=1)
     for k in range(1000):
         run.step(control=vt.Control(inputs=0.1 * np.sin(4e-3 * k + joints)))
-    assert run.trajectory.iterations[50:].mean() < 1.6
+    assert run.trajectory.iterations[50:].mean() < 1.75
 
 
 def test_momentum_of_a_tumbling_robot_over_1e4_steps():
