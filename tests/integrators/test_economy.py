@@ -91,7 +91,7 @@ def test_counts_with_friction(method, dt, share):
 
 
 def test_operators_of_a_robot_that_sways_are_renewed():
-    """On four feet, with moving targets; while an operator served as long as it sufficed, a step took 1.93 corrections."""
+    """On four feet, driven; while operators served as long as they sufficed, a step took 1.93 corrections."""
     model = walker("spheres", 4)
     joints = np.arange(model.nv - 6)
     q = model.integrate(model.neutral(), np.r_[np.zeros(6), 0.2 * (-1.0) ** joints])
