@@ -37,6 +37,7 @@ def test_states_and_contacts_are_those_of_single_steps(method, floating):
     which = np.array([3, 0, 4])
     q, v = (np.array([getattr(one, name) for one in together]) for name in "qv")
     kept = q.copy(), v.copy()
+    signs, acted = rng.integers(-1, 2, (len(model._contact_names), 2)) * np.array([1.0, 0.0]) + [0.0, 1.0], False
     for _ in range(40):
         inputs, torque = 0.3 * rng.normal(size=(5, 1)), rng.normal(size=(5, model.nv))
         status = core.advance_together(tuple(together[k]._plain for k in which), which, 3, torque, inputs,
@@ -48,10 +49,16 @@ def test_states_and_contacts_are_those_of_single_steps(method, floating):
                 np.testing.assert_array_equal(here[k], getattr(alone[k], name))
                 np.testing.assert_array_equal(here[k], getattr(together[k], name))
             assert alone[k].t == together[k].t
-        rows = core.contacts_together(tuple(together[k]._plain for k in which))
-        wanted = [core.step_contacts(alone[k]._plain)[0] for k in which]
-        np.testing.assert_array_equal(rows[:, 0], np.repeat(np.arange(3), [len(one) for one in wanted]))
-        np.testing.assert_array_equal(rows[:, 1:], np.concatenate(wanted)[:, 1:])
+        impulses, touching = np.zeros((5, 2, 3)), np.zeros((5, 2), np.uint8)
+        core.contact_impulses(tuple(together[k]._plain for k in which), which, signs, impulses, touching)
+        for k in which:
+            rows = core.step_contacts(alone[k]._plain)[0]
+            number, given = rows[:, 1].astype(int), rows[:, 2:5]
+            np.testing.assert_allclose(impulses[k], signs[number].T @ given, rtol=1e-14, atol=1e-15)
+            np.testing.assert_array_equal(touching[k], (signs[number] != 0).any(axis=0))
+        assert not impulses[[1, 2]].any()
+        acted |= touching.any()
+    assert acted
     # the others have not moved
     for here, before in zip((q, v), kept, strict=True):
         np.testing.assert_array_equal(here[[1, 2]], before[[1, 2]])

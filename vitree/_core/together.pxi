@@ -1,4 +1,4 @@
-# Steps of many instances, each with a stepper of its own, in one call without Python; and the contacts of all of them.
+# Steps of many instances, each with a stepper of its own, in one call without Python; and the impulses of their contacts.
 # Included after told.pxi.
 
 #: :func:`advance_one` for what is a stepper, without a reference that a thread without the interpreter could not count
@@ -133,39 +133,51 @@ cdef class Instances:
         PyMem_Free(self.stepper)
 
 
-def contacts_together(tuple steppers):
-    """Return the contacts that acted in the last steps of some steppers.
+def contact_impulses(tuple steppers, const Py_ssize_t[::1] which, const double[:, ::1] signs, double[:, :, ::1] impulses,
+                     unsigned char[:, ::1] touching):
+    """Add the impulses of contacts on frames in the last steps of some instances, and tell which frames anything touches.
 
-    Returns
-    -------
-    rows : (k, TOUCHED) array
-        As in a ContactLog; the record is the number of the stepper.
+    Parameters
+    ----------
+    steppers : tuple
+        Of these m instances.
+    which : (m,) array of intp
+        Their rows.
+    signs : (contacts, frames) array
+        How an impulse of each contact acts on each frame: 1, -1 or 0.
+    impulses : (n, frames, 3) array [N s]
+        World axes.
+    touching : (n, frames) array of uint8
     """
-    cdef Py_ssize_t i, k = 0
-    cdef int width = 0
+    cdef Py_ssize_t i, row, n = impulses.shape[0]
+    cdef int frame, frames = <int>signs.shape[1]
     cdef ModelStepper one
+    cdef const double* told
+    cdef double sign
+    cdef int c, number
+    require_size(which.shape[0], len(steppers), "rows")
+    require_size(impulses.shape[1], frames, "frames of the impulses")
+    require_size(impulses.shape[2], 3, "numbers of an impulse")
+    require_size(touching.shape[0], n, "rows of those touching")
+    require_size(touching.shape[1], frames, "columns of those touching")
     for i in range(len(steppers)):
-        one = steppers[i]
-        require_free(taken_already(&one.in_use))
-        k += told_count(one)
-        let_go(&one.in_use)
-        width = max(width, told_width(one))
-    rows = np.empty((k, width))
-    cdef double[:, ::1] row = rows
-    cdef double* at
-    cdef double* end
-    if k == 0:
-        return rows
-    at, end = &row[0, 0], &row[0, 0] + k * width
-    for i in range(len(steppers)):
-        one = steppers[i]
-        require_size(told_width(one), width, "columns of contacts")
+        one, row = steppers[i], which[i]
+        if not 0 <= row < n:
+            raise IndexError(f"no row {row} among {n}")
+        require_size(signs.shape[0], one.contacts.count, "signs of contacts")
         require_free(not one.enter_plainly())
-        # another thread may have taken a step of it
-        if at + told_count(one) * width <= end:
-            at = tell_step(one, <double>i, at)
+        for c in range(one.ntouch):
+            if not settled_pushed(one, c):
+                continue
+            told, number = one.contact.told + TOLD * c, number_of(&one.contact, c)
+            for frame in range(frames):
+                sign = signs[number, frame]
+                if sign != 0.0:
+                    touching[row, frame] = True
+                    impulses[row, frame, 0] += sign * told[0]
+                    impulses[row, frame, 1] += sign * told[1]
+                    impulses[row, frame, 2] += sign * told[2]
         one.leave_plainly()
-    return rows[:k - (end - at) // width] if at != end else rows
 
 
 cdef int require_free(bint taken) except -1:

@@ -1,41 +1,8 @@
-"""Contacts of all instances: forces on frames, which of them touch, and for how long they have."""
+"""How long frames of all instances have touched something, and how long they have not."""
 
 from __future__ import annotations
 
 import numpy as np
-
-from vitree.gym.layout import Layout
-from vitree.run.lanes import HeldBlocks, HeldSimulations
-
-
-def contact_forces(held: HeldSimulations | HeldBlocks, layout: Layout, dt: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the forces of contacts on frames in the last step, and whether anything touches them.
-
-    Parameters
-    ----------
-    held : instances
-    layout : Layout
-        With the frames.
-    dt : float [s]
-        Of a step: a force is an impulse over it.
-
-    Returns
-    -------
-    forces : (n, frames, 3) array [N]
-        World axes.
-    touching : (n, frames) array of bool
-    """
-    n, m = len(held.alive), len(layout.frames)
-    rows, owner = held.contact_rows() if m else (np.empty((0, 9)), np.empty(0, int))
-    if not len(rows):
-        return np.zeros((n, m, 3)), np.zeros((n, m), bool)
-    signs = layout.signs[rows[:, 1].astype(int)]
-    row, frame = np.nonzero(signs)
-    at = owner[row] * m + frame
-    sign = signs[row, frame] / dt
-    impulses = rows[row, 2:5]
-    forces = np.stack([np.bincount(at, sign * impulses[:, k], n * m) for k in range(3)], axis=1)
-    return forces.reshape(n, m, 3), np.bincount(at, minlength=n * m).reshape(n, m) > 0
 
 
 class ContactTimes:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from vitree.arguments import Asked, real, shown, whole
 from vitree.errors import InputError, UnknownNameError
 from vitree.gym.actions import Actions
-from vitree.gym.contacts import ContactTimes, contact_forces
+from vitree.gym.contacts import ContactTimes
 from vitree.gym.functions import Function, numbers
 from vitree.gym.layout import Layout
 from vitree.gym.observations import Observer, dtype_of, heights_of
@@ -253,7 +253,8 @@ class Episodes:
             self._push()
             self._drive(taken)
             if self._touches:
-                self._forces, self._touching = contact_forces(held, self.layout, self.step_dt)
+                impulses, self._touching = held.contact_impulses(self.layout.signs)
+                self._forces = impulses / self.step_dt
         finally:
             held.alive[alive] = True
         self.steps[moving] += 1

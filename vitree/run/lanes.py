@@ -6,6 +6,7 @@ import contextlib
 import functools
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, cast
@@ -20,7 +21,6 @@ from vitree.errors import ConvergenceError, InputError, VitreeError
 from vitree.integrators.base import CHUNK_SECONDS, Integrator
 from vitree.integrators.compiled import FIRST_CHUNK, MOST_AT_ONCE, SCRATCH, CompiledIntegrator
 from vitree.memory import require_memory
-from vitree.model.contacts import WIDTH
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.run.controller import Control, HeldTogether, Targets
@@ -35,8 +35,8 @@ core = scalar()
 
 #: Least instances, or blocks, of a thread, and least work of it [s].
 FEWEST, FEWEST_BLOCKS, WORTH = 16, 2, 1e-3
-#: Groups of instances for each thread, which share scratch memory.
-GROUPS = 4
+#: Most parts of the work for each thread; instances in one of them share scratch memory.
+PARTS = 4
 #: What a simulation takes beside its stepper [bytes], as measured.
 HELD = 24_000
 
@@ -243,9 +243,13 @@ class Held:
             self._pool.shutdown()
             self._pool = None
 
-    def contact_rows(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the contacts of all instances in the last step, rows of a ContactLog, and whose they are (rows,)."""
-        return np.empty((0, WIDTH)), np.empty(0, int)
+    def contact_impulses(self, signs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the impulses (n, k, 3) [N s] of contacts on frames in the last step, and whether any acts (n, k).
+
+        ``signs`` (contacts, k): how an impulse of each contact acts on each frame, 1, -1 or 0. World axes.
+        """
+        n, k = len(self.alive), signs.shape[1]
+        return np.zeros((n, k, 3)), np.zeros((n, k), bool)
 
     def expect(self, seconds: float) -> None:
         """Expect that the next work takes so long [s] for each instance."""
@@ -255,23 +259,36 @@ class Held:
         """Do work on parts of some indices, in threads if it is known to be worth it: the first time it is not."""
         if not len(which):
             return
-        parts = max(1, min(self.threads, len(which) // fewest, int(self._seconds * len(which) / WORTH)))
+        threads = max(1, min(self.threads, len(which) // fewest, int(self._seconds * len(which) / WORTH)))
         began = time.perf_counter()
-        if parts == 1:
+        if threads == 1:
             work(which)
         else:
-            self._share_in(self._split(which, parts), work)
-        spent = (time.perf_counter() - began) * parts / len(which)
+            parts = max(threads, min(PARTS * threads, len(which) // (PARTS * fewest)))
+            self._share_in(threads, self._split(which, parts), work)
+        spent = (time.perf_counter() - began) * threads / len(which)
         self._seconds = min(self._seconds or spent, spent)
 
     def _split(self, which: np.ndarray, parts: int) -> list[np.ndarray]:
         """Return the indices in parts that threads may work on at the same time."""
         return np.array_split(which, parts)
 
-    def _share_in(self, parts: list[np.ndarray], work: Callable[[np.ndarray], None]) -> None:
-        self._pool = self._pool or ThreadPoolExecutor(self.threads, "vitree rollout")
-        under_way = [self._pool.submit(work, part) for part in parts]
+    def _share_in(self, threads: int, parts: list[np.ndarray], work: Callable[[np.ndarray], None]) -> None:
+        """Do the work in this thread and others, each of which takes the next part when it is done with one."""
+        left = deque(parts)
+
+        def some() -> None:
+            while not self._stopped:
+                try:
+                    part = left.popleft()
+                except IndexError:
+                    return
+                work(part)
+
+        self._pool = self._pool or ThreadPoolExecutor(self.threads - 1, "vitree rollout")
+        under_way = [self._pool.submit(some) for _ in range(threads - 1)]
         try:
+            some()
             for each in under_way:
                 each.result()
         except BaseException:
@@ -288,7 +305,7 @@ class HeldSimulations(Held):
     def __init__(self, found: Instances, threads: int):
         super().__init__(found, threads)
         n = found.count
-        self._scratches = [core.SharedScratch() for _ in range(max(1, min(n, GROUPS * threads)))]
+        self._scratches = [core.SharedScratch() for _ in range(max(1, min(n, PARTS * threads)))]
         # v of a state in contact is not that of its p
         full = found.model.full
         touches = isinstance(full, Model) and full.has_contact
@@ -339,13 +356,11 @@ class HeldSimulations(Held):
         touched = one._views.touched
         self._tellers[k] = None if touched is None else touched.stepper
 
-    def contact_rows(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the contacts of all instances in the last step, rows of a ContactLog, and whose they are (rows,)."""
-        owners = np.flatnonzero(self.alive & self._tellers.astype(bool))
-        if not len(owners):
-            return super().contact_rows()
-        rows = core.contacts_together(tuple(self._tellers[owners].tolist()))
-        return rows, owners[rows[:, 0].astype(int)]
+    def contact_impulses(self, signs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        impulses, touching = super().contact_impulses(signs)
+        which = np.flatnonzero(self.alive & self._tellers.astype(bool))
+        core.contact_impulses(tuple(self._tellers[which].tolist()), which, signs, impulses, touching.view(np.uint8))
+        return impulses, touching
 
     def gaps(self) -> np.ndarray:
         """Return the gaps (n, k) [m] of the states, as ``Simulation.gaps`` has them; NaN without a start."""
