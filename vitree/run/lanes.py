@@ -542,7 +542,8 @@ class HeldBlocks(Held):
 
 #: Most steps of a block between two looks at whether to stop.
 MOST_OF_BLOCK = 4096
-#: Most blocks, and numbers of their records, of a group that is done in one piece; least pieces for each thread.
+#: Most blocks, and numbers of their records, of a group that is done in one piece; least pieces for each of several
+#: threads, and for progress that is told.
 MOST_BLOCKS, MOST_NUMBERS, PIECES = 16, 2**21, 4
 #: Most pieces for each thread where instances run one by one.
 MOST_PIECES = 32
@@ -564,7 +565,8 @@ def in_lanes(batch: Batch, plan: Block) -> None:
     batch.width = width
     rows = len(batch.t)
     numbers = rows * (model.nq + model.nv)
-    blocks = min(found.count // (PIECES * batch.threads), MOST_NUMBERS // max(numbers, 1)) // width
+    pieces = PIECES * batch.threads if batch.threads > 1 or batch.progress is not None else 1
+    blocks = min(found.count // pieces, MOST_NUMBERS // max(numbers, 1)) // width
     group = width * max(1, min(blocks, MOST_BLOCKS))
     alone: list[int] = []
     shared = core.lane_numbers(plan.integrator.stepper, plan.integrator.stepper)
