@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vitree._core import scalar
+from vitree._core import scalar, wide
 from vitree.arguments import entries
 from vitree.control.costs import FrameCost
 from vitree.lie import SO3
@@ -17,7 +17,7 @@ core = scalar()
 
 
 def pose_errors(cost: FrameCost, poses: np.ndarray, point: np.ndarray | None) -> np.ndarray:
-    """Return the errors (..., 6) of poses (..., 4, 4): rotation vectors to the frame's axes, and displacements."""
+    """Return the errors (..., 6) of poses (..., 3 or 4, 4): rotation vectors to the frame's axes, and displacements."""
     found = np.zeros((*poses.shape[:-2], 6))
     if cost.rotation is not None:
         found[..., :3] = SO3.maps["exp"].log(np.asarray(cost.rotation).T @ poses[..., :3, :3])
@@ -83,17 +83,17 @@ class FrameCosts:
         return found
 
     def _poses(self, frame: str, q: np.ndarray) -> np.ndarray:
-        """Return the poses (n, 4, 4) of a frame at configurations, which need no checks."""
+        """Return the poses (n, 3, 4) of a frame at configurations, which need no checks; last rows are left out."""
         model = self.model
         k = model._frame(frame)
         body = int(model.flat.frame_body[k])
         if type(model) is not Model or body < 0:
-            return model.frame_pose(frame, q)
-        found = np.zeros((len(q), 4, 4))
-        X, found[:, 3, 3] = model._pose_rows(q)[:, body], 1.0
-        np.matmul(X[:, :, :3], model.flat.frame_E[k], out=found[:, :3, :3])
-        found[:, :3, 3] = X[:, :, :3] @ model.flat.frame_p[k] + X[:, :, 3]
-        return found
+            return model.frame_pose(frame, q)[:, :3]
+        rows, on_body = np.empty((len(q), model.nbody * 12)), np.eye(4)
+        wide().batch_poses(model.core, q, rows)
+        on_body[:3, :3], on_body[:3, 3] = model.flat.frame_E[k], model.flat.frame_p[k]
+        found: np.ndarray = rows[:, 12 * body : 12 * body + 12].reshape(-1, 4) @ on_body
+        return found.reshape(-1, 3, 4)
 
     def _jacobians(self, frame: str, q: np.ndarray) -> np.ndarray:
         """Return the Jacobians (n, 6, nv) of a frame there, in world axes."""

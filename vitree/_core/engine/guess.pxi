@@ -22,6 +22,9 @@ cdef enum:
     RINGS = 8           # and continues with so many of its own, at most ORDERS
     EXTRAPOLATIONS = ORDERS + RINGS
 
+#: A change of a force shows in increments if their extrapolation errs by so many times as much as recently
+cdef double RAMP = 4.0
+
 
 cdef struct Seen:       # kept
     long count                      # number of increments so far
@@ -84,6 +87,32 @@ cdef void guess_predict(const Guess* g, int n, int fixed, vt_real* y) noexcept n
         else:
             for k in range(n):
                 y[k] = vt_select(some, y[k] + s * at[k], y[k])
+
+
+cdef void guess_ramp(Guess* g, int n, const vt_real* y, const bint* jumped, double share, vt_real* fresh) noexcept nogil:
+    # lanes in which a force changed at the start of the step: by it increments grow by d from step to step, the first by
+    # share d, which is the error e of the extrapolation. Past ones are as if they had grown as much:
+    #     y_(k-1) -= (1 - share) d,    (1 - Z) y_(k-1) += d
+    # so that higher differences do not see the change. fresh: memory for (n,)
+    cdef bint takes[MOST_LANES]
+    cdef vt_real worst = vt_set1(0.0), e
+    cdef vt_mask some
+    cdef double later = (1.0 - share) / share
+    cdef int i, k, best
+    guess_predict(g, n, 0, fresh)
+    for k in range(n):
+        fresh[k] = y[k] - fresh[k]
+        worst = vt_max(worst, vt_abs(fresh[k]))
+    for i in range(VT_WIDTH):
+        best = seen_best(&g.seen[i], g.rings)
+        takes[i] = jumped[i] and best > 1 and vt_get(worst, i) > RAMP * g.seen[i].score[best]
+    if not any_of(takes):
+        return
+    some = where(takes)
+    for k in range(n):
+        e = vt_select(some, fresh[k], vt_set1(0.0))
+        g.table[k] = g.table[k] - later * e
+        g.table[n + k] = g.table[n + k] + (1.0 + later) * e
 
 
 cdef inline bint guess_rings(const Guess* g, int lane, long corrections) noexcept nogil:

@@ -548,6 +548,30 @@ cdef int signs_required(ModelStepper self) noexcept nogil:
     return self.shared.choices.required_signs
 
 
+cdef vt_real renew_row(vt_real* before, const vt_real* now, int n) noexcept nogil:
+    # the largest change
+    cdef vt_real most = vt_set1(0.0)
+    cdef int k
+    for k in range(n):
+        most = vt_max(most, vt_abs(now[k] - before[k]))
+        before[k] = now[k]
+    return most
+
+
+cdef bint held_forces_jump(ModelStepper self, bint* jumped) noexcept nogil:
+    # whether torque or inputs are others than in the last step, and were not in that one, as where a controller holds them for
+    # some steps: what varies from step to step does so smoothly
+    cdef Drive* x = &self.lane.drive
+    cdef vt_real change = vt_max(renew_row(x.tau_before, x.tau, self.nv),
+                                 renew_row(x.u_before, x.u, self.shared.schedule.nu))
+    cdef bint varies
+    cdef int i
+    for i in range(VT_WIDTH):
+        varies = vt_get(change, i) != 0.0
+        jumped[i], x.varied[i] = varies and not x.varied[i] and self.lane.guess.seen[i].count >= 4, varies
+    return any_of(jumped)
+
+
 cdef void learn(ModelStepper self) noexcept nogil:
     # the increment, for the guesses of later steps: as it would be if solved further
     cdef Choices* c = &self.shared.choices
@@ -555,6 +579,8 @@ cdef void learn(ModelStepper self) noexcept nogil:
     cdef Guess* g = self.lane.guess
     cdef bint further[MOST_LANES]
     cdef bint rings[MOST_LANES]
+    cdef bint jumped[MOST_LANES]
+    cdef double share = self.method.node_share(self)
     cdef int i
     if not (c.guess == GUESS_AUTO or c.guess >= GUESS_EXTRAPOLATE):
         return
@@ -569,6 +595,8 @@ cdef void learn(ModelStepper self) noexcept nogil:
         g.seen.h = self.lane.push_guess.seen.h = self.lane.now.h
         self.lane.push_guess.seen.count = 0
     guess_scale(g, self.nv, self.lane.now.h)
+    if c.stages == 1 and held_forces_jump(self, jumped) and share > 0.0:
+        guess_ramp(g, self.nv, x.y, jumped, share, x.spare)
     guess_learn(g, self.nv, x.y, rings, x.spare)
     if self.shared.gears and x.own == NULL:
         learn_multipliers(self)
@@ -585,6 +613,10 @@ cdef int newton_of_steps(ModelStepper self, Py_ssize_t broyden, bint dense, cons
     lane.progress = progress_make(self.memory)
     newton_make(&lane.newton, self.memory, n, count, c.extra, broyden)
     lane.newton.share = 1.0
+    if c.stages == 1:
+        lane.drive.tau_before = self.memory.kept_reals(n)
+        lane.drive.u_before = self.memory.kept_reals(self.shared.schedule.nu)
+        lane.drive.varied = self.memory.kept_ints(VT_WIDTH, 0, 1)
     lane.guesses = <Guess*>self.memory.given(c.stages * sizeof(Guess))
     lane.push_guesses = <Guess*>self.memory.given(c.stages * sizeof(Guess))
     lane.reuses = <FactorReuse*>self.memory.kept(c.stages * VT_WIDTH * sizeof(FactorReuse))

@@ -51,6 +51,9 @@ cdef struct State:          # x is p of variational integrators, v of the others
 cdef struct Drive:          # the results of the user's functions, the row of the step, or constants
     vt_real* u              # (nu,) inputs
     vt_real* tau            # (nv,) [N or N m] joint forces
+    vt_real* u_before       # those of the last step, of methods that extrapolate
+    vt_real* tau_before
+    int* varied             # of each lane: whether they were others than in the step before
 
 
 cdef struct Schedule:       # the arguments of a run

@@ -166,9 +166,9 @@ cdef void give(TouchLanes* x, const vt_real* a, int n, double** to, const bint* 
 
 
 cdef enum:
-    LENT = 19               # arrays of a home
-    CHANGES = 14            # those that every step changes are the first ones
-    OPERATORS_END = 18      # and those of an operator follow
+    LENT = 21               # arrays of a home
+    CHANGES = 16            # those that every step changes are the first ones
+    OPERATORS_END = 20      # and those of an operator follow
 
 
 cdef void list_arrays(ModelStepper self, TouchLanes* x, vt_real** own, int* size) noexcept nogil:
@@ -192,19 +192,21 @@ cdef void list_arrays(ModelStepper self, TouchLanes* x, vt_real** own, int* size
     own[11], size[11] = x.told, TOLD * plan.contacts
     own[12], size[12] = &x.idled, 1
     own[13], size[13] = x.node_before, self.nq
-    own[14], size[14] = <vt_real*>part[0].at, <int>(part[0].size // sizeof(vt_real))
-    own[15], size[15] = <vt_real*>part[1].at, <int>(part[1].size // sizeof(vt_real))
-    own[16], size[16] = x.P, plan.ports * plan.ports
-    own[17], size[17] = x.answers, plan.ports * n
-    own[18], size[18] = self.lane.drive.tau, n
+    own[14], size[14] = self.lane.drive.u_before, self.shared.schedule.nu
+    own[15], size[15] = self.lane.drive.tau_before, n
+    own[16], size[16] = <vt_real*>part[0].at, <int>(part[0].size // sizeof(vt_real))
+    own[17], size[17] = <vt_real*>part[1].at, <int>(part[1].size // sizeof(vt_real))
+    own[18], size[18] = x.P, plan.ports * plan.ports
+    own[19], size[19] = x.answers, plan.ports * n
+    own[20], size[20] = self.lane.drive.tau, n
 
 
 cdef void list_lent(const Home* h, double** at) noexcept nogil:
     at[0], at[1], at[2], at[3], at[4], at[5], at[6] = h.q, h.x, h.table, h.node, h.weight, h.past_table, h.moved
     at[7], at[8], at[9], at[10], at[11] = h.lam, h.way, h.hold, h.gap_before, h.told
-    at[12], at[13] = h.idled, h.node_before
-    at[14], at[15], at[16], at[17] = h.gains, h.multi, h.P, h.answers
-    at[18] = <double*>h.tau
+    at[12], at[13], at[14], at[15] = h.idled, h.node_before, h.u_before, h.tau_before
+    at[16], at[17], at[18], at[19] = h.gains, h.multi, h.P, h.answers
+    at[20] = <double*>h.tau
 
 
 cdef void list_homes(const TouchLanes* x, double** at) noexcept nogil:
@@ -269,7 +271,7 @@ cdef void come(ModelStepper self, TouchLanes* x) noexcept nogil:
         x.field[l] = h.field
         self.lane.guess.seen[l], x.past.seen[l] = h.seen[0], h.past_seen[0]
         self.lane.operator.pivot_signs[l], self.lane.reuse[l] = h.pivot_signs[0], h.reuse[0]
-        x.changed[l] = False
+        x.changed[l], self.lane.drive.varied[l] = False, h.varied[0]
         if not same_ports(h.owner_past, x.plan, self.shared.m.nbody):
             x.past.seen[l].count = 0
         if x.past.seen[l].count == 0:
@@ -310,6 +312,7 @@ cdef void go_home(ModelStepper self, TouchLanes* x, const bint* some) noexcept n
         if not some[l]:
             continue
         h.seen[0], h.past_seen[0], h.jumped[0] = self.lane.guess.seen[l], x.past.seen[l], x.jumped[l]
+        h.varied[0] = self.lane.drive.varied[l]
         note_owners(x, h.owner_past, self.shared.m.nbody)
         for k in range(x.plan.contacts):
             h.active[k] = PUSHED if x.active[k * VT_WIDTH + l] else 0

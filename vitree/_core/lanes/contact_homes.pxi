@@ -243,6 +243,7 @@ cdef void lend(ModelStepper self, Home* h, bint own) noexcept nogil:
     cdef Touching* x = &self.contact
     h.numbers, h.field = numbers_at_hand(self) if own else NULL, self.numbers.field
     h.q, h.x, h.u, h.tau = self.lane.state.q, self.lane.state.x, self.lane.drive.u, self.lane.drive.tau
+    h.u_before, h.tau_before, h.varied = self.lane.drive.u_before, self.lane.drive.tau_before, self.lane.drive.varied
     h.seen, h.table = self.lane.guesses[0].seen, self.lane.guesses[0].table
     h.gains, h.multi = <double*>self.linear.gains, <double*>self.linear.multi
     h.pivot_signs, h.reuse, h.number = self.lane.operators[0].pivot_signs, &self.lane.reuses[0], self.lane.clock.steps

@@ -36,6 +36,9 @@ cdef struct Home:               # of an instance
     double* x                   # (nv,)
     const double* u             # (nu,) inputs
     const double* tau           # (nv,) [N or N m] joint forces
+    double* u_before            # see `Drive`
+    double* tau_before
+    int* varied
     Seen* seen                  # the guess of the increment
     double* table
     double* gains               # the operator
