@@ -45,9 +45,9 @@ def counts(model, q, v, dt, steps, method="linear-time", **options):
 
 #: By robot: bounds of residuals, factorisations and solves of a step at joint speeds up to 1, 3 and 10.
 BOUNDS = {
-    "chain10": ((1.6, 0.05, 1.5), (1.8, 0.05, 1.7), (2.2, 0.3, 2.0)),
-    "panda": ((2.1, 0.2, 2.0), (2.1, 0.3, 2.0), (2.2, 0.8, 1.9)),
-    "talos": ((1.6, 0.05, 1.5), (1.9, 0.1, 1.8), (2.4, 0.8, 1.8)),
+    "chain10": ((1.4, 0.05, 1.3), (1.6, 0.05, 1.4), (2.2, 0.35, 1.8)),
+    "panda": ((2.0, 0.2, 1.8), (2.0, 0.3, 1.8), (2.2, 0.8, 1.7)),
+    "talos": ((1.4, 0.05, 1.3), (1.9, 0.15, 1.7), (2.5, 0.85, 1.9)),
 }
 
 

@@ -208,13 +208,16 @@ def shaken(t, q, v):
 
 
 def test_stairs_under_a_torque_that_is_a_function_are_told():
-    """By the work of the torques that steps have asked for: at 0.01 s the energy climbs by 18 J that nothing gave."""
+    """By the work of the torques that steps have asked for: at 0.01 s stairs are told of half of the starts."""
     model = closed_chain()
+    rng = np.random.default_rng(0)
     for dt in (0.01, 0.005):
-        run = vt.simulate(model, REFERENCE["closed_chain"]["q0"], dt=dt, control=shaken, duration=300.0)
-        told = "".join(run.warnings)
-        assert told.startswith("The energy less the work done on the system climbs by") == (dt == 0.01), (dt, told)
-        assert bool(told) == (dt == 0.01)
+        told = []
+        for _ in range(8):
+            q0 = np.array(REFERENCE["closed_chain"]["q0"]) + rng.normal(scale=1e-3, size=model.nq)
+            run = vt.simulate(model, vt.satisfy_constraints(model, q0), dt=dt, control=shaken, duration=300.0)
+            told += [words for words in run.warnings if words.startswith("The energy less the work done on the system")]
+        assert bool(told) == (dt == 0.01), (dt, told)
 
 
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])

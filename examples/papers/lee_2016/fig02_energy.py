@@ -65,7 +65,7 @@ def claims(run, found) -> list:
 
 def main() -> None:
     arguments = common.arguments(__doc__)
-    duration = 60.0 if arguments.quick else 1000.0
+    duration = 240.0 if arguments.quick else 1000.0
     model = chains.chain(LINKS)
     starts = {"thrown": chains.thrown(LINKS), "swinging": chains.swinging(LINKS)}
     print(f"chain of {LINKS}, {duration:g} s, dt = {chains.DT} s, {BLOCKS} blocks: change of energy [J]")

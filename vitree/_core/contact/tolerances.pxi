@@ -30,10 +30,6 @@ cdef double STILL = 1e-13
 cdef double DRIFTED = 100.0
 #: A correction that leaves more than this fraction requests another operator
 cdef double TOUCH_CONTRACTION = 0.05
-#: Each so many steps an operator is replaced that has aged: the first correction by it left more than this fraction of the
-#: tolerances
-cdef int RENEWAL = 8
-cdef double AGED = 0.1
 #: Tolerance of contacts: relative to the velocities, at the default tolerance of the momenta and tighter ones, and to the
 #: rounding errors of positions
 cdef double TOUCH_TOLERANCE = 5e-11
@@ -65,12 +61,6 @@ cdef bint worth_another(double e, double before, double goal, double scale, bint
         return False
     more, anew = passes(e / before, goal, e), 1.0 + passes(e / scale, goal, e)
     return more < anew or (more == anew and not old)
-
-
-cdef inline bint renews(const FactorReuse* x, long step) noexcept nogil:
-    # whether a step begins with another operator, which saves later steps their second corrections: at fixed steps, so that
-    # instances of a batch make theirs in the same one
-    return step % RENEWAL == 0 and 2 * x.age > RENEWAL and x.aged
 
 
 cdef inline double goal_of_contacts(double tolerance, double speed, double reach, double h) noexcept nogil:

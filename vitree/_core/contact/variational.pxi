@@ -285,7 +285,8 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
     cdef int k, status
     p.solver, p.k, p.most, p.turned, p.required_signs, p.signs_ok = RECURSIVE_NEWTON, 0, TOUCH_PASSES, False, EVEN, True
     p.rings = self.lane.guess.rings
-    renew = have and self.lane.now.iterations == 0 and renews(self.lane.reuse, self.lane.clock.steps)
+    renew = (have and self.lane.now.iterations == 0
+             and renews(self.lane.reuse, &self.shared.choices.costs, self.lane.clock.steps))
     self.lane.reuse.aged = False
     hold_still(self)
     if not foretell(self):

@@ -46,13 +46,18 @@ cdef struct Costs:      # in evaluations of the residual
 
 #: Of an operator of which nothing is known yet, per step of age
 cdef double FIRST_CONTRACTION = 0.01
+#: Each so many steps an operator is replaced that has aged: the first correction by it left more than this fraction of the
+#: tolerance. A factorisation must not cost more than so many corrections
+cdef int RENEWAL = 4
+cdef double WORTH_RENEWING = 2.0
+cdef double AGED = 0.1
 
 
 cdef struct FactorReuse:    # kept
     int have                        # an operator is available
     int reused                      # the last correction was made with it
     int age                         # number of steps since it was made
-    int aged                        # the first correction of the last step in contact left too much: see `renews`
+    int aged                        # the first correction of the last step left too much: see `renews`
     double contraction              # of the current operator, per step of age
     double newton_constant          # of an exact direction: its contraction is this times residual over scale
     double first                    # residual of the last guess
@@ -65,6 +70,13 @@ cdef void reuse_begin(FactorReuse* x) noexcept nogil:
     x.newton_constant = 1.0
     x.first = INFINITY
     x.aged = False
+
+
+cdef inline bint renews(const FactorReuse* x, const Costs* cost, long step) noexcept nogil:
+    # whether a step begins with another operator, which saves later steps their second corrections: at fixed steps, so that
+    # instances of a batch make theirs in the same one
+    return (x.aged and step % RENEWAL == 0 and 2 * x.age > RENEWAL
+            and cost.factor <= WORTH_RENEWING * cost.correction)
 
 
 cdef double passes(double contraction, double goal, double e) noexcept nogil:

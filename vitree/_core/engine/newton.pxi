@@ -10,6 +10,9 @@
 #: A factorisation whose correction leaves more than this fraction recomputes the responses of loads the next time
 cdef double REUSES_ANSWERS = 1e-4
 
+#: Increments that leave no more than this fraction of the tolerance are learnt as they are
+cdef double ENOUGH_LEARNT = 0.03
+
 #: All lanes
 cdef bint EACH[MOST_LANES]
 for lane in range(MOST_LANES):
@@ -242,14 +245,7 @@ cdef vt_real shorten(ModelStepper self, vt_real e) noexcept nogil:
 cdef void correct(ModelStepper self, const bint* asked) noexcept nogil:
     # y += d, lam += dlam, in some lanes
     cdef Newton* x = &self.lane.newton
-    cdef vt_mask some = where(asked)
-    cdef int k
-    if vt_all(some):
-        for k in range(self.nv):
-            x.y[k] = x.y[k] + x.d[k]
-    else:
-        for k in range(self.nv):
-            x.y[k] = vt_select(some, x.y[k] + x.d[k], x.y[k])
+    add_in(asked, self.nv, x.d, x.y)
     if self.shared.count:
         correct_multipliers(self)
 
@@ -277,6 +273,7 @@ cdef void variational_iterate(ModelStepper self, int solver, int required_signs)
     cdef double closed = 0.0
     cdef int i, k = 0, status
     for i in range(VT_WIDTH):
+        x.foreseen[i] = False
         p = &x.now[i]
         p.solver, p.k, p.most = solver, 0, min(<int>PASSES, c.max_iterations) if solver == AUTO else c.max_iterations
         p.error_before, p.turned, p.required_signs, p.signs_ok = 0.0, False, required_signs, True
@@ -351,24 +348,31 @@ cdef bint decide(ModelStepper self, vt_real e, double closed) noexcept nogil:
     cdef Newton* x = &self.lane.newton
     cdef Choices* c = &self.shared.choices
     cdef Pass* p
+    cdef FactorReuse* reuse
     cdef int i, action
     for i in range(VT_WIDTH):
         x.factors[i] = False
         if not x.solves[i]:
             continue
-        p = &x.now[i]
+        p, reuse = &x.now[i], &self.lane.reuse[i]
         p.error = vt_get(e, i)
         p.goal = max(c.tolerance * p.scale, rounding_of(c, i) * fabs(self.lane.now.h))
         if self.shared.count:
             p.error = held_error(self, p, closed)
         note(self, i)
-        action = next_action(p, &self.lane.reuse[i], &c.costs)
+        action = next_action(p, reuse, &c.costs)
+        if p.k == 0:
+            if action == REUSE and renews(reuse, &c.costs, self.lane.clock.steps):
+                action = FACTOR
+            reuse.aged = False
+        elif p.k == 1:
+            reuse.aged = p.error > AGED * p.goal
         if action == DONE or action == FAIL:
             x.solves[i] = False
             x.status[i] = (OK if action == DONE else WRONG_BRANCH if p.error <= p.goal
                            else TURNED_TOO_FAR if p.turned else NOT_CONVERGED)
             continue
-        reuse_note(&self.lane.reuse[i], p, action)
+        reuse_note(reuse, p, action)
         x.factors[i] = action == FACTOR
     return any_of(x.solves)
 
@@ -397,6 +401,8 @@ cdef int improve(ModelStepper self, int solver) noexcept nogil:
     status = direction(self)
     if status != OK:
         return status
+    if VT_WIDTH > 1:
+        foresee(self)
     if solver == BROYDEN:
         variational_broyden(self, x.now.k)
     else:
@@ -414,6 +420,26 @@ cdef int improve(ModelStepper self, int solver) noexcept nogil:
             x.now[i].error_before = x.now[i].error
             x.now[i].k += 1
     return OK
+
+
+cdef inline bint goes_further(ModelStepper self, int i) noexcept nogil:
+    # whether the increment of a lane is learnt as it would be if solved further, for extrapolation amplifies its error
+    cdef Choices* c = &self.shared.choices
+    return (not self.lane.left[i] and c.solver == AUTO and self.lane.reuse[i].have
+            and (self.shared.gears or not self.shared.count)
+            and self.lane.now[i].error > ENOUGH_LEARNT * c.tolerance * self.lane.newton.now[i].scale)
+
+
+cdef void foresee(ModelStepper self) noexcept nogil:
+    # the corrections by which lanes that are done go further, with those of others
+    cdef Newton* x = &self.lane.newton
+    cdef bint those[MOST_LANES]
+    cdef int i
+    for i in range(VT_WIDTH):
+        those[i] = not x.solves[i] and not x.foreseen[i] and x.status[i] == OK and goes_further(self, i)
+        x.foreseen[i] = x.foreseen[i] or those[i]
+    if any_of(those):
+        take_in(those, self.nv, x.d, x.ahead)
 
 
 # ---- certificate ------------------------------------------------------------------------------------
@@ -579,6 +605,7 @@ cdef void learn(ModelStepper self) noexcept nogil:
     cdef Guess* g = self.lane.guess
     cdef bint further[MOST_LANES]
     cdef bint rings[MOST_LANES]
+    cdef bint known[MOST_LANES]
     cdef bint jumped[MOST_LANES]
     cdef double share = self.method.node_share(self)
     cdef int i
@@ -586,9 +613,11 @@ cdef void learn(ModelStepper self) noexcept nogil:
         return
     for i in range(VT_WIDTH):
         rings[i] = guess_rings(g, i, self.lane.now[i].iterations)
-        further[i] = (not self.lane.left[i] and c.solver == AUTO and self.lane.reuse[i].have
-                      and (self.shared.gears or not self.shared.count)
-                      and self.lane.now[i].error > 0.03 * c.tolerance * x.now[i].scale)
+        further[i] = goes_further(self, i)
+        known[i] = further[i] and x.foreseen[i]
+        further[i], x.foreseen[i] = further[i] and not known[i], False
+    if any_of(known):
+        add_in(known, self.nv, x.ahead, x.y)
     if any_of(further) and direction(self) == OK:
         correct(self, further)
     if g.seen.count == 0:

@@ -120,6 +120,8 @@ cdef struct Newton:
     vt_real* spare              # (nv,) another one
     vt_real* r                  # (nv,) the residual
     vt_real* d                  # (nv,) the correction of y
+    vt_real* ahead              # (nv,) the next one of lanes that are done, found with those of others
+    bint foreseen[MOST_LANES]   # it is there
     vt_real* v                  # (nv,) velocity and acceleration for predictions
     vt_real* a
     double* z                   # (count,) corrections of the multipliers
@@ -143,6 +145,7 @@ cdef int newton_make(Newton* x, Memory memory, int nv, int count, int extra, Py_
     x.now = <Pass*>memory.scratch(VT_WIDTH * sizeof(Pass))
     x.y, x.spare = memory.scratch_reals(nv), memory.scratch_reals(nv)
     x.r, x.d = memory.scratch_reals(nv), memory.scratch_reals(nv)
+    x.ahead = memory.scratch_reals(nv) if VT_WIDTH > 1 else NULL
     x.v, x.a = memory.scratch_reals(nv), memory.scratch_reals(nv)
     x.impulse = NULL
     x.last, x.last_z = memory.scratch_reals(nv), <double*>memory.scratch_reals(count)

@@ -112,6 +112,18 @@ cdef inline void take_in(const bint* asked, int n, const vt_real* x, vt_real* y)
         y[k] = vt_select(some, x[k], y[k])
 
 
+cdef inline void add_in(const bint* asked, int n, const vt_real* x, vt_real* y) noexcept nogil:
+    # y += x in the requested lanes
+    cdef vt_mask some = where(asked)
+    cdef int k
+    if vt_all(some):
+        for k in range(n):
+            y[k] = y[k] + x[k]
+        return
+    for k in range(n):
+        y[k] = vt_select(some, y[k] + x[k], y[k])
+
+
 cdef inline bint all_zero(vt_real a) noexcept nogil:
     # whether a number is zero in all lanes
     return vt_all(vt_le(vt_abs(a), vt_set1(0.0)))

@@ -45,6 +45,7 @@ cdef bint advance_block(ModelStepper self) noexcept nogil:
     cdef Choices* c = &self.shared.choices
     cdef int i, s
     cdef bint goes_on = False
+    self.lane.clock.steps = self.steps
     for i in range(VT_WIDTH):
         self.corrections[i], self.error[i] = 0, 0.0
     if not self.method.explicit:

@@ -879,7 +879,8 @@ cdef void begin_passes(ModelStepper self, TouchLanes* x) noexcept nogil:
         newton.now[l].required_signs, newton.now[l].signs_ok = EVEN, True
         self.lane.now[l].iterations = 0
         self.lane.reuse[l].age += 1
-        x.renews[l] = not x.joining and renews(&self.lane.reuse[l], x.home[l].number + x.home[l].steps)
+        x.renews[l] = not x.joining and renews(&self.lane.reuse[l], &self.shared.choices.costs,
+                                                 x.home[l].number + x.home[l].steps)
         self.lane.reuse[l].aged = False
         if x.joining:
             if x.home[l].trial.factored:
@@ -1533,7 +1534,7 @@ cdef void accept_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
     cdef int l
     for l in range(VT_WIDTH):
         # `learn` corrects the increment further
-        x.solves[l] += self.lane.now[l].error > 0.03 * self.shared.choices.tolerance * self.lane.newton.now[l].scale
+        x.solves[l] += goes_further(self, l)
     learn(self)
     self.method.pass_on(self)
     guess_learn(&x.past, x.ports, x.u, NULL, x.T)
