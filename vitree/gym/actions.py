@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from vitree.arguments import entries, numbers_of, several
 from vitree.errors import InputError, UnknownNameError
-from vitree.gym.layout import Layout, fitting
+from vitree.gym.layout import Layout, columns_at, fitting
 
 if TYPE_CHECKING:
     from vitree.gym.task import Task
@@ -46,6 +46,7 @@ class Actions:
         #: places among torques or targets, which are offset + scale action cut to low and high, (k,) arrays
         {"targets": self._targets, "torque": self._torques, "inputs": self._inputs}[self.kind](task, layout)
         self.size = len(self._places)
+        self._columns = columns_at(self._places)
         self._choices: np.ndarray | None = None
         if task.choices is not None:
             self._choices = numbers_of(task.choices, "choices").astype(float)
@@ -132,7 +133,9 @@ class Actions:
         """Return what actions (n, k) let drive: torques (n, nv), targets (n, drives), or inputs (n, nu)."""
         found = np.empty((len(actions), len(self._rest)))
         found[:] = self._rest
-        found[:, self._places] = np.clip(self._offset + self._scale * actions, self._low, self._high)
+        moved = self._scale * actions
+        moved += self._offset
+        found[:, self._columns] = np.clip(moved, self._low, self._high, out=moved)
         return found
 
 

@@ -15,7 +15,7 @@ from vitree.errors import InputError, UnknownNameError
 from vitree.gym.actions import Actions
 from vitree.gym.contacts import ContactTimes
 from vitree.gym.functions import Function, numbers
-from vitree.gym.layout import Layout
+from vitree.gym.layout import Layout, columns_at
 from vitree.gym.observations import Observer, dtype_of, heights_of
 from vitree.gym.randomization import Command, Drawn, Randomization, with_ranges
 from vitree.gym.state import State
@@ -156,16 +156,17 @@ class Episodes:
             raise InputError(f'"{self.model.name}" has no drives that follow actions; drive_forces are theirs')
         at_q, at_v, most = self._driven_joints
         kp, kd = self._gains[:, 0], self._gains[:, 1]
-        found: np.ndarray = np.clip(kp * (self._acting() - state.q[:, at_q]) - kd * state.v[:, at_v], -most, most)
-        return found
+        force: np.ndarray = kp * (self._acting() - state.q[:, at_q])
+        force -= kd * state.v[:, at_v]
+        return np.clip(force, -most, most, out=force)
 
     @functools.cached_property
-    def _driven_joints(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Entries (k,) of q and v of the joints with drives, and the largest forces (k,) [N or N m] of these."""
+    def _driven_joints(self) -> tuple[slice | np.ndarray, slice | np.ndarray, np.ndarray]:
+        """What selects the joints with drives in q and v, and the largest forces (k,) [N or N m] of these."""
         drives = getattr(self.model, "drives", ())
         joints = [self.model.joint(drive.joint) for drive in drives]
-        at_q, at_v = (np.array([part.start for part in parts], dtype=int) for parts in (
-            [joint.q_slice for joint in joints], [joint.v_slice for joint in joints]))  # fmt: skip
+        at_q = columns_at([joint.q_slice.start for joint in joints])
+        at_v = columns_at([joint.v_slice.start for joint in joints])
         return at_q, at_v, np.array([drive.effort_limit * drive.gear for drive in drives])
 
     def _acting(self) -> np.ndarray:

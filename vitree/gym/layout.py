@@ -34,8 +34,8 @@ class Layout:
         The first entries in q and in v of the free joint at the root.
     base_frame : str
         The frame that it moves.
-    joints_q, joints_v : (m,) arrays of int
-        Entries of the joints of one coordinate.
+    joints_q, joints_v : slices, or (m,) arrays of int
+        What selects the joints of one coordinate, see :func:`columns_at`.
     frames : tuple of str
         The frames whose contacts are told.
     signs : (contacts, frames) array
@@ -52,8 +52,8 @@ class Layout:
         self.base_frame = free[0].child if free else ""
         single = [joint for joint in joints if joint.v_slice.stop - joint.v_slice.start == 1]
         self.joint_names = tuple(joint.name for joint in single)
-        self.joints_q = np.array([joint.q_slice.start for joint in single], dtype=int)
-        self.joints_v = np.array([joint.v_slice.start for joint in single], dtype=int)
+        self.joints_q = columns_at([joint.q_slice.start for joint in single])
+        self.joints_v = columns_at([joint.v_slice.start for joint in single])
         self.pose = self._pose(pose)
         gravity = np.asarray(model.gravity, dtype=float)
         size = float(np.linalg.norm(gravity))
@@ -94,6 +94,14 @@ class Layout:
         if self.base is None:
             raise InputError(f'{what} needs a free base, and "{self.model.name}" has none; load it with base="free"')
         return self.base
+
+
+def columns_at(places: ArrayLike) -> slice | np.ndarray:
+    """Return what selects columns: a slice where they follow one another, of which the result is a view."""
+    at = np.asarray(places, dtype=int)
+    if len(at) and (np.diff(at) == 1).all():
+        return slice(int(at[0]), int(at[-1]) + 1)
+    return at
 
 
 def fitting(pattern: object, names: Iterable[str], kind: str, argument: str) -> list[str]:

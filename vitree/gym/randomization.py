@@ -263,7 +263,7 @@ class Drawn:
         self._mass = _by_name(of.mass, links, "link with mass", "mass")
         self._gains = _by_name(of.gains, drives, "driven joint", "gains")
         self._drives = drives
-        q_names = [model.q_names[k] for k in layout.joints_q]
+        q_names = np.array(model.q_names)[layout.joints_q].tolist()
         self._q = _by_name(of.positions, q_names, "coordinate", "positions")
         self._v = _by_name(of.velocities, model.v_names, "velocity", "velocities")
         if of.friction is not None:
