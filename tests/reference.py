@@ -1053,14 +1053,12 @@ def midpoint_step(flat: Flat, q, p, h, alpha=0.5, tau=None, wrench=None):
 # --------------------------------------------------------------------------- differential dynamic programming
 
 
-def riccati_pass(A, B, gx, W, gu, R, firmness, curvature=None, impulses=None, bounds=None, costates=None, gaps=None,
-                 more=None):  # fmt: skip
+def riccati_pass(A, B, gx, W, gu, R, firmness, curvature=None, impulses=None, bounds=None, gaps=None, more=None):
     """Corrections k (steps, m), feedback K (steps, m, n), half the matrices P of the cost to go, and what k promises.
 
-    The cost is the sum of gx x + x W x/2 + gu u + u R u/2, a step leads to A x + B u + gap. ``curvature[i, j]`` is the
-    derivative of A[i] by x_j; a force acts on it as its impulse at the step's start. It acts by ``costates``, or by the
-    slope of the cost to go. ``more`` has S and H of further costs u S x + u H u/2. None where Quu is not positive
-    definite (Tassa, Mansard & Todorov 2014).
+    The cost is the sum of gx x + x W x/2 + gu u + u R u/2, a step leads to A x + B u + gap. ``curvature[i]`` has the
+    second derivatives of a step by x, times the costates; a force acts as its impulse at the step's start. ``more`` has
+    S and H of further costs u S x + u H u/2. None where Quu is not positive definite (Tassa, Mansard & Todorov 2014).
     """
     steps, n, m = B.shape
     nv = n // 2
@@ -1075,8 +1073,7 @@ def riccati_pass(A, B, gx, W, gu, R, firmness, curvature=None, impulses=None, bo
         if more is not None:
             Qux, Quu = Qux + more[0][i], Quu + more[1][i]
         if curvature is not None:
-            bent = np.einsum("jrc,r->cj", curvature[i], Vx if costates is None else costates[i + 1])
-            bent = 0.5 * (bent + bent.T)
+            bent = curvature[i]
             Qxx, Qux = Qxx + bent, Qux + impulses @ bent[nv:]
             Quu = Quu + impulses @ bent[nv:, nv:] @ impulses.T
         firm = Quu + firmness * R

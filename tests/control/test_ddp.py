@@ -137,20 +137,27 @@ def test_the_chart_has_the_derivatives_of_differences():
     np.testing.assert_allclose(found, np.array(expected).T, atol=1e-9)
 
 
+def curvatures(problem, path):
+    """The derivatives (steps, n, n, n) of A by the state, which the second index counts, a costate at a time."""
+    A = problem.expand(path)[0]
+    found = [problem.curvature(path, A, np.tile(row, (len(A) + 1, 1))) for row in np.eye(A.shape[1])]
+    return np.stack(found, axis=2)
+
+
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])
 def test_second_derivatives_are_those_of_the_steps(method):
     model = vt.Model(chain_flat(3, damping=0.2))
     problem = shooting_problem(model, [0.4, -0.3, 0.5], [0.2, 0.1, -0.4], duration=0.06, dt=0.02, goal=np.zeros(3),
                                Q=1.0, R=1.0, method=method, tolerance=1e-13)  # fmt: skip
     path = problem.follow(np.tile([0.5, -0.2, 0.1], (3, 1)))
-    found = problem.curvature(path, problem.expand(path)[0])
+    found = curvatures(problem, path)[1]
     for j in range(6):
         sides = []
         for sign in (1, -1):
             d = sign * 1e-4 * np.eye(6)[j]
             sides.append(vt.linearize(model, path.q[1] + d[:3], p0=path.p[1] + d[3:], dt=0.02, method=method,
                                       control=path.controls[1]).A)  # fmt: skip
-        np.testing.assert_allclose(found[1, j], (sides[0] - sides[1]) / 2e-4, atol=2e-6 * np.abs(found[1]).max())
+        np.testing.assert_allclose(found[j], (sides[0] - sides[1]) / 2e-4, atol=2e-6 * np.abs(found).max())
 
 
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])
@@ -162,7 +169,7 @@ def test_second_derivatives_are_those_of_steps_on_ball_and_free_joints(method):
     problem = shooting_problem(model, q, 0.5 * rng.normal(size=nv), duration=0.04, dt=0.02, goal=q, Q=1.0, R=1.0,
                                **exact)  # fmt: skip
     path = problem.follow(0.3 * rng.normal(size=(2, nv)))
-    found = problem.curvature(path, problem.expand(path)[0])[1]
+    found = curvatures(problem, path)[1]
 
     def end(z):
         start = model.integrate(path.q[1], z[:nv])

@@ -15,7 +15,7 @@ from step_differences import one_step
 import vitree as vt
 from vitree import _core
 from vitree.integrators import slopes
-from vitree.integrators.curvature import CLOSE, QUICK
+from vitree.integrators.curvature import CLOSE, QUICK, has_action
 from vitree.mechanism.flat import KINDS
 from vitree.run import linearization as linearized
 
@@ -223,9 +223,38 @@ def test_searches_for_motions_have_the_same(method):
     found = problem.simulated(path.controls).linearize().curvature(costates)
     # differences ahead are enough for a direction; central ones tell that nothing is left out
     for differences, off in ((QUICK, 2e-5), (CLOSE, 1e-9)):
-        bent = problem.curvature(path, problem.expand(path)[0], differences)
-        expected = np.einsum("ki,kjil->kjl", costates, bent)
+        expected = problem.curvature(path, problem.expand(path)[0], np.insert(costates, 0, 0.0, axis=0), differences)
         np.testing.assert_allclose(found, expected, rtol=0, atol=off * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+@pytest.mark.parametrize("seed", range(4))
+def test_an_action_has_them_along_its_costates(method, seed):
+    """Of joints of one coordinate with dampers: the third derivatives of the action are symmetric."""
+    rng = np.random.default_rng(seed)
+    flat = random_flat(rng, nbody=6, kinds=("revolute", "revolute", "prismatic"))
+    flat = replace(flat, damping=rng.uniform(0, 0.3, len(flat.damping)))
+    model = vt.Model(flat)
+    q, v = random_state(flat, rng)
+    task = {"duration": 0.1, "dt": 0.02, "goal": q, "Q": 1.0, "R": 1.0, "method": method}
+    options = {"kinetic": "midpoint"} if method == "midpoint" else {}
+    problem = shooting_problem(model, q, v, tolerance=1e-13, **task, **options)
+    path = problem.follow(rng.normal(size=(5, model.nv)))
+    given = path, problem.expand(path)[0], rng.normal(size=(6, 2 * model.nv))
+    assert problem.acting
+    found, problem.acting = problem.curvature(*given), False
+    expected = problem.curvature(*given, CLOSE)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=5e-8 * np.abs(expected).max())
+
+
+def test_forces_that_have_no_action_have_no_such_curvature():
+    """Dry friction and drives depend on the motion in other ways, and balls turn."""
+    flat = random_flat(np.random.default_rng(0), nbody=3, kinds=("revolute",))
+    rough = replace(flat, friction=np.full(3, 0.1), friction_velocity=np.full(3, 0.1))
+    ball = random_flat(np.random.default_rng(0), nbody=3, kinds=("revolute", "ball"))
+    for acts, model in ((True, vt.Model(flat)), (False, vt.Model(rough)), (False, vt.Model(ball)),
+                        (False, vt.Model(flat).with_drives({"*": (1.0, 0.1)}))):  # fmt: skip
+        assert has_action(linearized.integrator_of(model, "linear-time", 0.01, {})) is acts
 
 
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])

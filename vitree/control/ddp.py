@@ -13,8 +13,6 @@ SLOW = 0.01
 #: So many such iterations in a row before second derivatives of steps are worth their time, of more than a few
 #: velocities.
 PATIENCE, FEW = 2, 4
-#: So many iterations use the second derivatives of steps that one of them has found.
-OLD = 3
 #: Regularisation, in units of R: the least that is not zero, the most, and the factor by which it begins to change.
 LEAST, MOST, FACTOR = 1e-6, 1e10, 2.0
 #: Most passes for the pieces of the terms of bounds, and the share of the expected change that pieces may miss.
@@ -42,9 +40,6 @@ class DDP:
         self.regularisation, self.factor = 0.0, 1.0
         self.last: Pass | None = None
         self.curved, self.slow = False, 0
-        #: derivatives of A at a motion so many steps before, if they are known
-        self.bent: np.ndarray | None = None
-        self.age = 0
         self._expansion: Expansion | None = None
 
     @property
@@ -61,18 +56,13 @@ class DDP:
 
     def _move_to(self, at: Iterate) -> None:
         self.at, self._expansion = at, None
-        self.age += 1
-        if not self.curved or self.age >= OLD:
-            self.bent = None
 
     def improve(self, tolerance: float) -> tuple[bool, str] | None:
         """Improve the motion; return whether the iteration has converged and why it ended, or None."""
         problem = self.problem
-        if self.curved and self.bent is None:
-            self.bent, self.age = problem.curvature(self.at, self.expansion.A), 0
         bent = problem.bent(self.at, self.expansion)
         least = tolerance * abs(self.at.cost)
-        expected = self._solve(bent, self.bent, least) if self.curved else None
+        expected = self._solve(bent, self._curvature(), least) if self.curved else None
         expected = self._solve(bent, None, least) if expected is None else expected
         if expected is None and bent is not self.expansion:
             expected = self._solve(self.expansion, None, least)
@@ -101,6 +91,13 @@ class DDP:
             return None
         self._relax()
         return None
+
+    def _curvature(self) -> np.ndarray:
+        """Return the second derivatives of steps, with the slopes of the cost under the last feedback."""
+        problem, model = self.problem, self.expansion
+        steps, n, m = model.B.shape
+        K = np.zeros((steps, m, n)) if self.last is None else self.last.K
+        return problem.curvature(self.at, model.A, problem.costates(model, K, self._effort_slopes()[0]))
 
     def _relax(self) -> None:
         self.factor = min(1 / FACTOR, self.factor / FACTOR)
@@ -183,8 +180,8 @@ class DDP:
     def feedback(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the gains (steps, m, 2 nv) of the regulator along the motion, and the matrices of the cost to go."""
         if self.last is None:
-            problem, A = self.problem, self.expansion.A
-            bent = problem.curvature(self.at, A) if problem.bends else None
+            problem = self.problem
+            bent = self._curvature() if problem.bends else None
             if self._back(problem.bent(self.at, self.expansion), bent) is None:
                 self._back(self.expansion)
         if self.last is None:

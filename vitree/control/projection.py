@@ -111,16 +111,16 @@ class Descent:
         """Return a direction of a kind; None if there is none."""
         problem, at, model = self.problem, self.at, self.expansion
         A, B, gx = model.A, model.B, model.gradients
-        gu, R, bent, costates = 2 * problem.effort(at.controls) @ problem.R, 2 * problem.R, None, None
+        gu, R, bent = 2 * problem.effort(at.controls) @ problem.R, 2 * problem.R, None
         if kind == "steepest":
             model = model._replace(matrices=self._weighed(model))
             R = 2 * self.weights[1]
         elif kind == "newton":
             if not problem.bends:
                 return None
-            bent, costates, model = problem.curvature(at, A), np.empty_like(gx), problem.bent(at, model)
-            core.costates_of(A, B, self.regulator.K, gx, gu, costates)
-        found = problem.riccati(model, gu, R, curvature=bent, costates=costates)
+            bent = problem.curvature(at, A, problem.costates(model, self.regulator.K, gu))
+            model = problem.bent(at, model)
+        found = problem.riccati(model, gu, R, curvature=bent)
         if found.expected is None:
             return None
         x, u = np.empty_like(gx), np.empty_like(found.k)

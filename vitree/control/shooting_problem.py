@@ -21,6 +21,7 @@ from vitree.control.frame_costs import FrameCosts
 from vitree.control.lqr import limits_of, rows_of, weights
 from vitree.control.state_bounds import Bounds, StateBounds
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
+from vitree.integrators import curvature as second
 from vitree.integrators.composed_slopes import Blocks, Rows, chained, halved_parts, part_slopes
 from vitree.integrators.contact_slopes import Touched
 from vitree.integrators.curvature import QUICK, Differences, bends, columns_of
@@ -292,9 +293,11 @@ class ShootingProblem:
         self.stretches = free if self.phases is None else self.phases.stretches
         self.controls = Controls(model, actuators, limits)
         self.acts = self.controls.acts
-        #: whether second derivatives of steps are taken: controls must be momenta that do not depend on the state
+        #: whether second derivatives of steps are those of an action, which are quick
+        self.acting = second.has_action(self.integrator)
+        #: whether they are taken: controls must be momenta that do not depend on the state
         self.bends = (
-            model.nv <= CURVED and (model.nq == model.nv or method == "linear-time")
+            (self.acting or (model.nv <= CURVED and (model.nq == model.nv or method == "linear-time")))
             and self.controls.forces and model.written is None and not model.has_contact and self.phases is None
         )  # fmt: skip
         quadratic, frames = _kinds(costs)
@@ -593,11 +596,17 @@ class ShootingProblem:
         q, p = at.ends or (at.q[1:], at.p[1:])
         return Rows(at.q[:-1], q, at.p[:-1], p, u, self.dt * np.arange(self.steps))
 
-    def curvature(self, at: Iterate, A: np.ndarray, differences: Differences = QUICK) -> np.ndarray:
-        """Return the derivatives (steps, 2 nv, 2 nv, 2 nv) of A by the state; the first index is that of the state."""
-        found = np.empty((self.steps, *A.shape[1:], A.shape[2]))
-        for which, bent in bends([self.integrator], self.rows(at), ("state",), A, differences):
-            found[:, which] = bent
+    def curvature(self, at: Iterate, A: np.ndarray, costates: np.ndarray,
+                  differences: Differences = QUICK) -> np.ndarray:  # fmt: skip
+        """Return the second derivatives (steps, 2 nv, 2 nv) of steps by the state, times the costates at their ends."""
+        ends, rows = costates[1:], self.rows(at)
+        if self.acting:
+            found = second.curvature_by_action(self.integrator, rows, A, ends, second.ON_BOTH_SIDES, 0)
+        else:
+            found = np.empty_like(A)
+            for which, bent in bends([self.integrator], rows, ("state",), A, differences):
+                np.matmul(ends[:, None, None], bent, out=found[:, which, None])
+            found = 0.5 * (found + found.swapaxes(1, 2))
         for steps, _ in self._in_halves(at):
             # of steps that were taken in halves they are left out
             found[steps] = 0.0
@@ -702,9 +711,16 @@ class ShootingProblem:
         shape[axis] = self.model.nv
         return np.concatenate([x, np.zeros(shape)], axis=axis)
 
+    def costates(self, model: Expansion, K: np.ndarray, gu: np.ndarray) -> np.ndarray:
+        """Return the slopes (steps + 1, n) of the cost by states which controls follow by K, with slopes gu."""
+        found = np.empty_like(model.gradients)
+        slopes = gu + model.slopes if len(model.slopes) else gu
+        core.costates_of(model.A, model.B, K, model.gradients, slopes, found)
+        return found
+
     def riccati(self, model: Expansion, gu: np.ndarray, R: np.ndarray, *, regularisation: float = 0.0,
                 curvature: np.ndarray | None = None, bounds: tuple[np.ndarray, ...] | None = None,
-                costates: np.ndarray | None = None, gaps: np.ndarray | None = None) -> Pass:  # fmt: skip
+                gaps: np.ndarray | None = None) -> Pass:  # fmt: skip
         """Return the backward pass over a quadratic model, with the slopes gu and the matrix R of the controls."""
         A, B, impulses, gx, W, slopes, *mixed, _ = model
         steps, n, m = B.shape
@@ -712,8 +728,8 @@ class ShootingProblem:
         if len(slopes):
             gu, more = gu + slopes, tuple(mixed)
         k, K, P = np.empty((steps, m)), np.empty((steps, m, n)), np.empty((steps + 1, n, n))
-        expected = core.riccati_pass(A, B, gx, W, gu, R, regularisation, curvature, impulses, bounds, k, K, P, costates,
-                                     gaps, more)  # fmt: skip
+        expected = core.riccati_pass(A, B, gx, W, gu, R, regularisation, curvature, impulses, bounds, k, K, P, gaps,
+                                     more)  # fmt: skip
         return Pass(expected, k, K, P)
 
 

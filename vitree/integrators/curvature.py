@@ -12,12 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vitree._core import scalar
 from vitree.errors import ModelError
 from vitree.integrators.composed_slopes import Part, Rows, part_slopes
-from vitree.integrators.slopes import Slopes, groups_of, kicks_of
+from vitree.integrators.slopes import Slopes, groups_of, is_plain, kicks_of, second_derivatives
+from vitree.integrators.variational import LinearTime, Midpoint
 from vitree.lie import SE3, SO3
 from vitree.model.model import Model
 
+core = scalar()
 #: What a step is derived by, in the order in which columns stand.
 BLOCKS = ("state", "torque", "inputs", "prescribed")
 #: Numbers of derivatives that are found at one time, about.
@@ -38,6 +41,8 @@ class Differences(NamedTuple):
 QUICK = Differences(1e-6, ((1.0, 1.0),), -1.0)
 CENTRAL = (1.0, 3 / 4), (-1.0, -3 / 4), (2.0, -3 / 20), (-2.0, 3 / 20), (3.0, 1 / 60), (-3.0, -1 / 60)
 CLOSE = Differences(1e-3, CENTRAL)
+#: Central of order 2, of derivatives of actions.
+ON_BOTH_SIDES = Differences(1e-4, ((1.0, 1 / 2), (-1.0, -1 / 2)))
 
 
 def require_curvature(model: Model) -> None:
@@ -200,6 +205,8 @@ def curvature(parts: Sequence[Part], rows: Rows, by: Sequence[str], costates: np
     costates : (..., n, 2 nv) array
     """
     model, stages = parts[0].model, len(parts)
+    if stages == 1 and "state" in by and has_action(parts[0]):
+        return _by_action(parts[0], rows, by, costates)
     # what acts in a substep moves the state of the next one
     own = by if stages == 1 else ("state", *(name for name in by if name != "state"))
     J = columns_of(model, part_slopes(parts, rows), own)
@@ -211,6 +218,58 @@ def curvature(parts: Sequence[Part], rows: Rows, by: Sequence[str], costates: np
         return found
     at = _order(model, own, by)
     return _chained(found, J, stages)[..., at[:, None], at]
+
+
+def _by_action(integrator: LinearTime | Midpoint, rows: Rows, by: Sequence[str], costates: np.ndarray) -> np.ndarray:
+    """Return the result of :func:`curvature` for steps of an action."""
+    J = columns_of(integrator.model, part_slopes([integrator], rows), by)
+    state = sum(sizes_of(integrator.model, by)[: list(by).index("state")])
+    each = costates.reshape(-1, *costates.shape[-2:])
+    found = [curvature_by_action(integrator, rows, J, row, CLOSE, state) for row in each]
+    return np.reshape(found, (*costates.shape[:-1], J.shape[2], J.shape[2]))
+
+
+def has_action(integrator: LinearTime | Midpoint) -> bool:
+    """Return whether steps are those of an action on joints of one coordinate, but for forces linear in q and v."""
+    model = integrator.model
+    plain = model.nq == model.nv and is_plain(integrator)
+    return plain and not model.drives and not np.any(model.flat.friction)
+
+
+def curvature_by_action(integrator: LinearTime | Midpoint, rows: Rows, J: np.ndarray, costates: np.ndarray,
+                        differences: Differences, state: int) -> np.ndarray:  # fmt: skip
+    """Return the second derivatives (n, N, N) of costates . (y, p2) by states and torques, see :func:`has_action`.
+
+    The action L(q1, q2) of a step has p1 = -D1 L and p2 = D2 L. A sum of its third derivatives with weights is the
+    derivative of the second ones along the weights, which is a difference of two of these, whatever N is:
+
+        sum of mu_k d_k D2 L(q1, q2) = d/ds D2 L((q1, q2) + s mu),  mu = ((A^T costate) of p1, costate of p2)
+
+    Parameters
+    ----------
+    integrator : LinearTime or Midpoint
+    rows : Rows
+        The steps.
+    J : (n, 2 nv, N) array
+        As :func:`columns_of` returns it.
+    costates : (n, 2 nv) array
+        At the ends of steps.
+    differences : Differences
+    state : int
+        Where the columns by the state begin.
+    """
+    nv = integrator.model.nv
+    at_start, at_end = (costates[:, None] @ J[:, :, state + nv : state + 2 * nv])[:, 0], costates[:, nv:]
+    most = np.maximum(np.abs(at_start).max(axis=1, initial=0.0), np.abs(at_end).max(axis=1, initial=0.0))
+    size = np.divide(differences.apart, most, out=np.ones(len(most)), where=most > 0)[:, None]
+    K = np.zeros((len(most), 4, nv, nv))
+    for place, weight in differences.sides:
+        far = place * size
+        K += weight * second_derivatives(integrator, rows.q + far * at_start, rows.q2 + far * at_end, rows.u)
+    K /= size[:, :, None, None]
+    found = np.empty((len(most), J.shape[2], J.shape[2]))
+    core.curved_by(K, J, state, found)
+    return found
 
 
 def _carried_back(J: np.ndarray, costates: np.ndarray, stages: int) -> np.ndarray:

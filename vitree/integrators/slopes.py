@@ -294,6 +294,12 @@ def _coupled(integrator: LinearTime | Midpoint) -> bool:
     return bool(model.constraints or model.prescribed_joint_names or _loaded(model))
 
 
+def second_derivatives(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray,
+                       u: np.ndarray) -> np.ndarray:  # fmt: skip
+    """Return the K (n, 4, nv, nv) of :class:`NodeSlopes` of a plain model, of steps on joints of one coordinate."""
+    return _compiled(integrator, q, q2, np.zeros_like(q), u, BLOCKS).K
+
+
 def factored(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: np.ndarray,
              u: np.ndarray) -> NodeSlopes:  # fmt: skip
     """Return the derivatives of the momenta of a plain model with K[1] factored, for :func:`sweep`."""

@@ -29,6 +29,11 @@ cdef void add_product_turned(const double* a, const double* b, double* out, int 
     vt_add_product(rows, inner_size, columns, a, 1, rows, b, out, columns, False)
 
 
+cdef void add_turned(const double* a, const double* x, double* out, int rows, int inner_size) noexcept nogil:
+    # out += a^T x of one column; a (inner_size, rows)
+    vt_add_product(1, inner_size, rows, x, inner_size, 1, a, out, rows, False)
+
+
 cdef void add_upper_turned(const double* a, const double* b, double* out, int n, int inner_size) noexcept nogil:
     # the same of n rows and columns, right above and on the diagonal
     vt_add_product(n, inner_size, n, a, 1, n, b, out, n, True)
@@ -50,47 +55,51 @@ cdef void make_symmetric(double* a, int n) noexcept nogil:
 
 
 cdef bint root_of(double* a, int n) noexcept nogil:
-    # the lower triangle of a <- that of L, a = L L^T; False if a is not positive definite
+    # the lower triangle of a <- that of L, a = L L^T, with the reciprocals of its diagonal; False if a is not positive
+    # definite
     cdef int i, j
     cdef double s
     for j in range(n):
         s = a[j * n + j] - inner(a + j * n, a + j * n, j)
         if not s > 0.0:
             return False
-        a[j * n + j] = vt_sqrt(s)
+        a[j * n + j] = s = 1.0 / vt_sqrt(s)
         for i in range(j + 1, n):
-            a[i * n + j] = (a[i * n + j] - inner(a + i * n, a + j * n, j)) / a[j * n + j]
+            a[i * n + j] = (a[i * n + j] - inner(a + i * n, a + j * n, j)) * s
     return True
 
 
-cdef inline void take_rows_of(const double* a, int apart, const double* b, double* out, int size,
-                              int columns) noexcept nogil:
-    # out (columns,) -= the sum of a[j apart] and the j-th row of b, in this order
+cdef inline void add_rows_of(double sign, const double* a, int apart, const double* b, double* out, int size,
+                             int columns) noexcept nogil:
+    # out (columns,) += sign times the sum of a[j apart] and the j-th row of b, in this order
     cdef double[4] four
     cdef int j = 0, k
     while j < size - 3:
         for k in range(4):
-            four[k] = -a[(j + k) * apart]
+            four[k] = sign * a[(j + k) * apart]
         vt_add_four(columns, four, 1, b + j * columns, columns, out)
         j += 4
     while j < size:
-        vt_add_row(columns, -a[j * apart], b + j * columns, out)
+        vt_add_row(columns, sign * a[j * apart], b + j * columns, out)
         j += 1
 
 
+cdef inline void times(double s, double* b, int columns) noexcept nogil:
+    cdef int c
+    for c in range(columns):
+        b[c] *= s
+
+
 cdef void downhill(const double* root, int n, double* b, int columns) noexcept nogil:
-    # b (n, columns) <- -(L L^T)^-1 b
-    cdef int i, c
+    # b (n, columns) <- -(L L^T)^-1 b, with the root as `root_of` leaves it
+    cdef int i
     for i in range(n):
-        take_rows_of(root + i * n, 1, b, b + i * columns, i, columns)
-        for c in range(columns):
-            b[i * columns + c] /= root[i * n + i]
+        add_rows_of(-1.0, root + i * n, 1, b, b + i * columns, i, columns)
+        times(root[i * n + i], b + i * columns, columns)
     for i in range(n - 1, -1, -1):
-        take_rows_of(root + (i + 1) * n + i, n, b + (i + 1) * columns, b + i * columns, n - 1 - i, columns)
-        for c in range(columns):
-            b[i * columns + c] /= root[i * n + i]
-    for c in range(n * columns):
-        b[c] = -b[c]
+        # rows behind have their sign already
+        add_rows_of(1.0, root + (i + 1) * n + i, n, b + (i + 1) * columns, b + i * columns, n - 1 - i, columns)
+        times(-root[i * n + i], b + i * columns, columns)
 
 
 cdef struct Corrections:    # memory of a pass over steps of n states and m forces
@@ -105,7 +114,6 @@ cdef struct Corrections:    # memory of a pass over steps of n states and m forc
     double* Qux             # (m, n)
     double* firm            # (m, m) Quu plus its regularisation
     double* root            # (m, m)
-    double* bent            # (n, n)
     double* pushed          # (m, n)
     double* slope           # (m,) of the search between bounds
     double* move            # (m,)
@@ -185,25 +193,23 @@ cdef bint between_bounds(Corrections* c, int m, int n, const double* low, const 
 
 def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const double[:, ::1] gx, const double[:, :, ::1] W,
                  const double[:, ::1] gu, const double[:, ::1] R, double firmness, curvature, impulses, bounds,
-                 double[:, ::1] k, double[:, :, ::1] K, double[:, :, ::1] P, const double[:, ::1] costates=None,
-                 const double[:, ::1] gaps=None, more=None):
+                 double[:, ::1] k, double[:, :, ::1] K, double[:, :, ::1] P, const double[:, ::1] gaps=None, more=None):
     """Compute corrections k (steps, m) of forces and their feedback K (steps, m, n), backwards along a motion.
 
     Parameters: A (steps, n, n) and B (steps, n, m) of the steps; gradients gx (steps + 1, n), gu (steps, m) and
     matrices W (steps + 1, n, n), R (m, m) of the cost; R times ``firmness`` is added to Quu where k and K are solved
-    for; ``curvature`` (steps, n, n, n), the derivatives of A by the state, which the first index counts, with the
-    ``impulses`` (m, n/2) that forces are at the start of a step, or None; ``bounds`` of k, (low, high) (steps, m), or
-    None. P (steps + 1, n, n) receives half of the matrices of the cost to go. The curvature is contracted with
-    ``costates`` (steps + 1, n), or without them with the gradient of the cost to go. With ``gaps`` (steps, n) of multiple
-    shooting step i is A x + B u + gaps[i] (Mastalli et al. 2020, section III). ``more`` is None, or (S, H) of costs that
-    depend on controls and states together: S (steps, m, n) is added to Qux, and H (steps, m, m) to Quu.
+    for; ``curvature`` (steps, n, n), the second derivatives of the ends of steps by their starts, times the costates at
+    the ends, with the ``impulses`` (m, n/2) that forces are at the start of a step, or None; ``bounds`` of k, (low, high)
+    (steps, m), or None. P (steps + 1, n, n) receives half of the matrices of the cost to go. With ``gaps`` (steps, n) of
+    multiple shooting step i is A x + B u + gaps[i] (Mastalli et al. 2020, section III). ``more`` is None, or (S, H) of
+    costs that depend on controls and states together: S (steps, m, n) is added to Qux, and H (steps, m, m) to Quu.
 
     Returns the first- and second-order change of the cost that k predicts, or None where it is not convex. Without the
     cost of closing gaps.
     """
     cdef Py_ssize_t i, steps = A.shape[0], most
     cdef int n = A.shape[1], m = B.shape[2], nv = A.shape[1] // 2, r, j, a
-    cdef const double[:, :, :, ::1] D
+    cdef const double[:, :, ::1] D
     cdef const double[:, ::1] low, high, F
     cdef const double[:, :, ::1] crossed, curved
     cdef const double* bent = NULL
@@ -211,12 +217,10 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
     cdef const double* lowest = NULL
     cdef const double* highest = NULL
     cdef const double* impulse = NULL
-    cdef const double* leaning
-    cdef bint convex = True, leans = costates is not None, parts = gaps is not None
-    cdef bint mixed = more is not None
+    cdef bint convex = True, parts = gaps is not None, mixed = more is not None
     cdef double linear = 0.0, square = 0.0
     cdef Corrections c
-    cdef Scratch room = Scratch((5 * n * n + 4 * n * m + 4 * n + 3 * m * m + 6 * m) * sizeof(double) + 64 * 20)
+    cdef Scratch room = Scratch((4 * n * n + 4 * n * m + 4 * n + 3 * m * m + 6 * m) * sizeof(double) + 64 * 20)
     require_shape(A, (steps, n, n))
     require_shape(B, (steps, n, m))
     require_shape(gx, (steps + 1, n))
@@ -230,12 +234,10 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
         return 0.0, 0.0
     if curvature is not None:
         D, F = curvature, impulses
-        require_shape(D, (steps, n, n, n))
+        require_shape(D, (steps, n, n))
         require_shape(F, (m, nv))
         if steps:
-            bent, impulse = &D[0, 0, 0, 0], &F[0, 0]
-    if costates is not None:
-        require_shape(costates, (steps + 1, n))
+            bent, impulse = &D[0, 0, 0], &F[0, 0]
     if parts:
         require_shape(gaps, (steps, n))
     if mixed:
@@ -249,7 +251,7 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
         if steps:
             lowest, highest = &low[0, 0], &high[0, 0]
     c.VA, c.Vxx = <double*>room.take(n * n * sizeof(double)), <double*>room.take(n * n * sizeof(double))
-    c.Qxx, c.bent = <double*>room.take(n * n * sizeof(double)), <double*>room.take(n * n * sizeof(double))
+    c.Qxx = <double*>room.take(n * n * sizeof(double))
     c.VB, c.Qux = <double*>room.take(n * m * sizeof(double)), <double*>room.take(n * m * sizeof(double))
     c.pushed = <double*>room.take(n * m * sizeof(double))
     c.Vx, c.Qx = <double*>room.take(n * sizeof(double)), <double*>room.take(n * sizeof(double))
@@ -275,9 +277,9 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
             product(c.Vxx, &A[i, 0, 0], c.VA, n, n, n)
             product(c.Vxx, &B[i, 0, 0], c.VB, n, n, m)
             memcpy(c.Qx, &gx[i, 0], n * sizeof(double))
-            add_product_turned(&A[i, 0, 0], c.Vx, c.Qx, n, n, 1)
+            add_turned(&A[i, 0, 0], c.Vx, c.Qx, n, n)
             memcpy(c.Qu, &gu[i, 0], m * sizeof(double))
-            add_product_turned(&B[i, 0, 0], c.Vx, c.Qu, m, n, 1)
+            add_turned(&B[i, 0, 0], c.Vx, c.Qu, m, n)
             memcpy(c.Qxx, &W[i, 0, 0], n * n * sizeof(double))
             add_upper_turned(&A[i, 0, 0], c.VA, c.Qxx, n, n)
             memcpy(c.Quu, &R[0, 0], m * m * sizeof(double))
@@ -288,15 +290,10 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
                 vt_add_row(m * n, 1.0, &crossed[i, 0, 0], c.Qux)
                 vt_add_row(m * m, 1.0, &curved[i, 0, 0], c.Quu)
             if bent != NULL:
-                # the derivative of A^T Vx by the state; a force acts as its impulse does at the start
-                bent_at = bent + i * n * n * n
-                leaning = &costates[i + 1, 0] if leans else c.Vx
-                memset(c.bent, 0, n * n * sizeof(double))
-                for j in range(n):
-                    vt_add_product(1, n, n, leaning, n, 1, bent_at + j * n * n, c.bent + j * n, n, False)
-                make_symmetric(c.bent, n)
-                vt_add_row(n * n, 1.0, c.bent, c.Qxx)
-                product(impulse, c.bent + nv * n, c.pushed, m, nv, n)
+                # a force acts as its impulse does at the start
+                bent_at = bent + i * n * n
+                vt_add_row(n * n, 1.0, bent_at, c.Qxx)
+                product(impulse, bent_at + nv * n, c.pushed, m, nv, n)
                 vt_add_row(m * n, 1.0, c.pushed, c.Qux)
                 for r in range(m):
                     for a in range(m):
@@ -322,8 +319,8 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
                 linear += k[i, r] * c.Qu[r]
                 square += 0.5 * k[i, r] * c.move[r]
                 c.move[r] += c.Qu[r]
-            add_product_turned(&K[i, 0, 0], c.move, c.Qx, n, m, 1)
-            add_product_turned(c.Qux, &k[i, 0], c.Qx, n, m, 1)
+            add_turned(&K[i, 0, 0], c.move, c.Qx, n, m)
+            add_turned(c.Qux, &k[i, 0], c.Qx, n, m)
             product(c.Quu, &K[i, 0, 0], c.pushed, m, m, n)
             vt_add_row(m * n, 1.0, c.Qux, c.pushed)
             add_upper_turned(&K[i, 0, 0], c.pushed, c.Qxx, n, m)
@@ -334,6 +331,46 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
             for r in range(n * n):
                 (&P[i, 0, 0])[r] = 0.5 * c.Vxx[r]
     return (linear, square) if convex else None
+
+
+def curved_by(const double[:, :, :, ::1] K, const double[:, :, ::1] J, int first, double[:, :, ::1] out):
+    """Write [S^T, D^T] H [S; D] of steps, symmetric (steps, N, N), for (d1, d2) = (S, D) x.
+
+    ``J`` (steps, 2 nv, N) begins with D, and S has ones in the columns from ``first`` on, or nothing if that is
+    negative. The blocks of H by d1, d1; d1, d2; d2, d1; d2, d2 are those of ``K`` (steps, 4, nv, nv), the first two with
+    the other sign, as the momenta at starts have.
+    """
+    cdef Py_ssize_t i, steps = K.shape[0]
+    cdef int nv = K.shape[2], n = J.shape[2], r, block
+    cdef const double* D
+    cdef double* G
+    cdef Scratch room = Scratch(2 * nv * n * sizeof(double) + 64)
+    require_shape(K, (steps, 4, nv, nv))
+    require_shape(J, (steps, 2 * nv, n))
+    require_shape(out, (steps, n, n))
+    if first > n - nv:
+        raise ValueError(f"columns from {first} on of {n}")
+    if not (nv and n):
+        return
+    G = <double*>room.take(2 * nv * n * sizeof(double))
+    with nogil:
+        for i in range(steps):
+            # G = H [S; D]
+            D = &J[i, 0, 0]
+            memset(G, 0, 2 * nv * n * sizeof(double))
+            for block in range(2):
+                if first >= 0:
+                    for r in range(nv):
+                        memcpy(G + (block * nv + r) * n + first, &K[i, 2 * block, r, 0], nv * sizeof(double))
+                vt_add_product(nv, nv, n, &K[i, 2 * block + 1, 0, 0], nv, 1, D, G + block * nv * n, n, False)
+            for r in range(nv * n):
+                G[r] = -G[r]
+            # S^T and D^T times it
+            memset(&out[i, 0, 0], 0, n * n * sizeof(double))
+            if first >= 0:
+                memcpy(&out[i, first, 0], G, nv * n * sizeof(double))
+            vt_add_product(n, nv, n, D, 1, n, G + nv * n, &out[i, 0, 0], n, False)
+            make_symmetric(&out[i, 0, 0], n)
 
 
 def linear_motion(const double[:, :, ::1] A, const double[:, :, ::1] B, const double[:, ::1] k,
@@ -385,7 +422,7 @@ def costates_of(const double[:, :, ::1] A, const double[:, :, ::1] B, const doub
     with nogil:
         for i in range(steps - 1, -1, -1):
             memcpy(force, &gu[i, 0], m * sizeof(double))
-            add_product_turned(&B[i, 0, 0], &out[i + 1, 0], force, m, n, 1)
+            add_turned(&B[i, 0, 0], &out[i + 1, 0], force, m, n)
             memcpy(&out[i, 0], &gx[i, 0], n * sizeof(double))
-            add_product_turned(&A[i, 0, 0], &out[i + 1, 0], &out[i, 0], n, n, 1)
-            add_product_turned(&K[i, 0, 0], force, &out[i, 0], n, m, 1)
+            add_turned(&A[i, 0, 0], &out[i + 1, 0], &out[i, 0], n, n)
+            add_turned(&K[i, 0, 0], force, &out[i, 0], n, m)
