@@ -181,6 +181,9 @@ def test_a_motion_that_fails_says_where():
     gains = np.array([2], dtype=np.intc), 1.0, np.zeros((5, 1)), np.zeros((5, 1, 4)), q, p
     with pytest.raises(ValueError, match="a correction of control 2 of 2"):
         CORE.follow(integrator.stepper, gains, -far, far, torque, q, p)
+    gains = np.array([1], dtype=np.intc), *gains[1:], np.zeros((5, 4, 4)), np.zeros((5, 4, 2))
+    with pytest.raises(ValueError, match="is needed"):
+        CORE.follow(integrator.stepper, gains, -far, far, torque, q, p)
     model = crane()
     integrator = vt.METHODS["linear-time"](model, 0.01)
     motion, far = np.zeros((11, 3, 1)), np.full(3, np.inf)

@@ -73,9 +73,9 @@ class DDP:
         if -(linear + square) <= least:
             return True, "the cost cannot fall by more than the tolerance"
         assert self.last is not None
-        gains = self.last.k, self.last.K
+        gains, near = (self.last.k, self.last.K), len(self.costs) > 1
         found, share = line_search(
-            self.at, lambda share: problem.corrected(self.at, share, gains),
+            self.at, lambda share: problem.corrected(self.at, share, gains, quick=near),
             lambda share: -(share * linear + share**2 * square),
         )  # fmt: skip
         if found is None:

@@ -410,6 +410,9 @@ class Search:
         # without those of the configuration before
         gains, P = iteration.feedback()
         gains, P = np.ascontiguousarray(gains[:, :, :n]), np.ascontiguousarray(P[:, :n, :n])
+        if at.quick:
+            at = problem.as_simulated(at, gains)
+            costs = [*costs[:-1], at.cost - at.penalty]
         self._last = at
         torque, inputs, _ = problem.controls.split(at.controls)
         regulator = None

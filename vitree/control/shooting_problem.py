@@ -58,7 +58,8 @@ class Iterate:
     forces add to the cost. ``impulses`` (steps, c) are those of the constraints, in phases of contact. In multiple
     shooting step k ends at row k of ``ends``, (steps, nq) and (steps, nv), at the displacement of row k of ``gaps``
     (steps, 2 nv) from the next node; None where there are no gaps. ``inner`` (m, 1 + nq + nv) are the times, q and p
-    between the halves of steps that were taken in halves.
+    between the halves of steps that were taken in halves. ``quick`` steps were found by the derivatives of others, with
+    other digits than a simulation has.
     """
 
     q: np.ndarray
@@ -72,6 +73,7 @@ class Iterate:
     ends: tuple[np.ndarray, np.ndarray] | None = None
     gaps: np.ndarray | None = None
     inner: np.ndarray | None = None
+    quick: bool = False
 
     @property
     def motion(self) -> Motion:
@@ -294,7 +296,7 @@ class ShootingProblem:
         self.controls = Controls(model, actuators, limits)
         self.acts = self.controls.acts
         #: whether second derivatives of steps are those of an action, which are quick
-        self.acting = second.has_action(self.integrator)
+        self.acting = self.phases is None and second.has_action(self.integrator)
         #: whether they are taken: controls must be momenta that do not depend on the state
         self.bends = (
             (self.acting or (model.nv <= CURVED and (model.nq == model.nv or method == "linear-time")))
@@ -461,14 +463,15 @@ class ShootingProblem:
 
     def again(self, at: Iterate) -> Iterate:
         """Return a motion with its cost for the multipliers that bounds have now."""
-        return self._iterate(at.q, at.p, at.controls, at.touched, at.impulses, at.ends, at.gaps, at.inner)
+        return self._iterate(at.q, at.p, at.controls, at.touched, at.impulses, at.ends, at.gaps, at.inner, at.quick)
 
     def _iterate(self, q: np.ndarray, p: np.ndarray, controls: np.ndarray, touched: list[Touched | None],
                  impulses: np.ndarray, ends: tuple[np.ndarray, np.ndarray] | None = None,
-                 gaps: np.ndarray | None = None, inner: np.ndarray | None = None) -> Iterate:  # fmt: skip
+                 gaps: np.ndarray | None = None, inner: np.ndarray | None = None,
+                 quick: bool = False) -> Iterate:  # fmt: skip
         x, penalty = self.states(q, p), self.bounds.penalise(Motion(q, p, impulses))
         cost = self.cost(q, x, controls) + penalty
-        return Iterate(q, p, controls, x, cost, penalty, touched, impulses, ends, gaps, inner)
+        return Iterate(q, p, controls, x, cost, penalty, touched, impulses, ends, gaps, inner, quick)
 
     def follow(self, controls: np.ndarray, correction: tuple[Any, ...] | None = None,
                gaps: np.ndarray | None = None) -> Iterate:  # fmt: skip
@@ -490,7 +493,8 @@ class ShootingProblem:
             moved = self.moved[2 * one.first : 2 * one.last + 1]
             self._take(one, one.first, used[steps], q[nodes], p[nodes], impulses, own, moved, parts)
         inner = self.integrator.inner_states if self.integrator.halved else None
-        return self._iterate(q, p, used, self._touched(q), impulses, ends, gaps, inner)
+        quick = correction is not None and len(correction) > 6
+        return self._iterate(q, p, used, self._touched(q), impulses, ends, gaps, inner, quick)
 
     def _touched(self, q: np.ndarray) -> list[Touched | None]:
         """Return the contacts of the motion just taken, which has nodes q."""
@@ -505,17 +509,25 @@ class ShootingProblem:
         return touched_in(log, model, self.dt, self.steps)
 
     def corrected(self, at: Iterate, share: float, gains: tuple[np.ndarray, np.ndarray],
-                  nearby: tuple[np.ndarray, np.ndarray] | None = None) -> Iterate | None:  # fmt: skip
+                  nearby: tuple[np.ndarray, np.ndarray] | None = None, *,
+                  quick: bool = False) -> Iterate | None:  # fmt: skip
         """Return the motion with a share of a correction, and feedback to it or to states nearby; None if it fails.
 
-        The same share of the gaps is closed.
+        The same share of the gaps is closed. ``quick``: by the derivatives of the steps of ``at``, if they are known.
         """
         gaps = None if at.gaps is None or share == 1 else (1 - share) * at.gaps
+        maps: tuple[np.ndarray, ...] = ()
+        if quick and self.acting and at.gaps is None and self._known is not None and self._known[0] is at.q:
+            maps = self._known[1][:2]
         try:
-            found = self.follow(at.controls, (self.acts, share, *gains, *(nearby or (at.q, at.p))), gaps)
+            found = self.follow(at.controls, (self.acts, share, *gains, *(nearby or (at.q, at.p)), *maps), gaps)
         except ConvergenceError:
             return None
         return found if np.isfinite(found.cost) else None
+
+    def as_simulated(self, at: Iterate, gains: np.ndarray) -> Iterate:
+        """Return a motion with the digits of a simulation, by feedback u = -gains x (steps, m, 2 nv) to it."""
+        return self.corrected(at, 1.0, (np.zeros(gains.shape[:2]), -gains)) or at
 
     def prescribed(self, controls: np.ndarray) -> dict[str, np.ndarray]:
         """Return the prescribed coordinates (steps + 1,) by their names."""

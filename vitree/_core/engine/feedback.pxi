@@ -19,10 +19,12 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
     the step. ``motion`` (2 steps + 1, 3, nlocked) is the array that the stepper was given by ``set_motion``; its rows
     after the first are written.
 
-    ``correction`` is None, or (acts, share, k, K, q, p): to entry ``acts[j]`` of a row is added ``share k + K x``, with k
-    (steps, m), K (steps, m, 2 nv) and the displacement x of the state from the rows of q and p. If K is (steps, m, 3 nv),
-    x has the displacement of the configuration before as well. Rows are clipped to ``low`` and ``high``, and ``controls``
-    is overwritten with what acted.
+    ``correction`` is None, or (acts, share, k, K, q, p): to entry ``acts[j]`` of a row is added ``share k + K x``, with
+    k (steps, m), K (steps, m, 2 nv) and the displacement x of the state from the rows of q and p. If K is (steps, m, 3
+    nv), x has the displacement of the configuration before as well. Rows are clipped to ``low`` and ``high``, and
+    ``controls`` is overwritten with what acted. Two more entries, A (steps, 2 nv, 2 nv) and B (steps, 2 nv, m), are the
+    derivatives of the steps of the motion q, p under ``controls`` as they are given: steps, of order 2 on joints of one
+    coordinate, without constraints and contacts, are found by them.
 
     ``gaps`` is None, or (gaps, end_q, end_p) of multiple shooting: step i ends at row i of end_q (steps, nq) and end_p
     (steps, nv), which are written, and the next one starts at that state displaced by minus row i of gaps (steps, 2 nv).
@@ -50,11 +52,16 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
     cdef double* row
     cdef double share = 0.0, rate, since = seconds_now()
     cdef bint corrects = correction is not None, asks = stepper.asks(), parts = gaps is not None, displaced
-    cdef bint told = impulses is not None, given = False
-    cdef Scratch room = Scratch((3 * nv + stepper.nq + stepper.shared.count) * sizeof(double) + 320)
+    cdef bint told = impulses is not None, given = False, mapped = False
+    cdef const double[:, :, ::1] A, B
+    cdef Nearby near
+    cdef Newton* newton = &stepper.lane.newton
+    cdef Scratch room = Scratch((4 * nv + stepper.nq + stepper.shared.count + controls.shape[1]) * sizeof(double) + 448)
     cdef double* h = <double*>room.take(stepper.shared.count * sizeof(double) + 8)
     cdef double* x = <double*>room.take(3 * nv * sizeof(double) + 8)
     cdef double* node = <double*>room.take(stepper.nq * sizeof(double) + 8)
+    cdef double* y = <double*>room.take(nv * sizeof(double) + 8)
+    cdef double* du = <double*>room.take(controls.shape[1] * sizeof(double) + 8)
     if motion is not None:
         moved = m.nlocked
         require_shape(motion, (2 * steps + 1, 3, moved))
@@ -62,7 +69,8 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
             raise ValueError("the stepper has another motion")
     size = nv + nu + moved
     if corrects:
-        acts, share, k, K, near_q, near_p = correction
+        acts, share, k, K, near_q, near_p, *maps = correction
+        mapped = len(maps) > 0
         count = acts.shape[0]
     for j in range(count):
         if not 0 <= acts[j] < size:
@@ -78,6 +86,13 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
         require_shape(K, (steps, count, width))
         require_shape(near_q, (steps + 1, stepper.nq))
         require_shape(near_p, (steps + 1, nv))
+    if mapped:
+        A, B = maps
+        require_shape(A, (steps, 2 * nv, 2 * nv))
+        require_shape(B, (steps, 2 * nv, count))
+        near.y, near.width, near.h = y, 2 * nv, stepper.lane.now.h
+        if stepper.nq != nv or stepper.shared.count or moved:
+            raise ValueError("derivatives of steps with constraints, or on joints of several coordinates")
     if parts:
         given = gaps[0] is None
         _, end_q, end_p = gaps
@@ -112,6 +127,7 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
                 for j in range(nv):
                     x[nv + j] = state.x[j] - near_p[i, j]
                 for j in range(count):
+                    du[j] = -row[acts[j]]
                     row[acts[j]] += share * k[i, j] + inner(&K[i, j, 0], x, width)
             for j in range(size):
                 if row[j] > high[j]:
@@ -121,6 +137,14 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
             if not all_finite(row, size):
                 status = NOT_FINITE
                 break
+            if mapped:
+                # the end is about A x + B du from that of the nearby motion
+                for j in range(count):
+                    du[j] += row[acts[j]]
+                for j in range(nv):
+                    y[j] = (near_q[i + 1, j] - state.q[j]) + vt_dot(2 * nv, &A[i, j, 0], x) + vt_dot(count, &B[i, j, 0], du)
+                near.by_p = &A[i, 0, nv]
+                newton.nearby = &near
             memcpy(stepper.lane.drive.tau, row, nv * sizeof(double))
             memcpy(stepper.lane.drive.u, row + nv, nu * sizeof(double))
             for j in range(moved):
@@ -131,6 +155,7 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
                 motion[2 * i + 1, 1, j] = motion[2 * i + 2, 1, j] = rate
                 motion[2 * i + 1, 2, j] = motion[2 * i + 2, 2, j] = 0.0
             status = stepper.take_step(asks)
+            mapped, newton.nearby = mapped and newton.nearby != NULL, NULL
             if status != OK:
                 break
             stepper.close_step()

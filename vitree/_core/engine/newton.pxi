@@ -36,6 +36,10 @@ cdef bint predict(ModelStepper self) noexcept nogil:
     cdef Guess* g = self.lane.guess
     cdef int i, kind = self.shared.choices.guess, fixed = kind - GUESS_EXTRAPOLATE_2 + 2
     cdef bint learns = kind == GUESS_AUTO or kind >= GUESS_EXTRAPOLATE, extrapolates = False
+    if x.nearby != NULL and x.nearby.h == self.lane.now.h:
+        predict_nearby(self)
+        return True
+    x.nearby = NULL
     for i in range(VT_WIDTH):
         x.solves[i] = not self.lane.left[i]
         x.guesses[i] = not (learns and g.seen[i].count >= (fixed if kind >= GUESS_EXTRAPOLATE_2 else 4))
@@ -58,6 +62,20 @@ cdef bint predict(ModelStepper self) noexcept nogil:
     if learns:
         guess_rest(self, x.guesses)
     return False
+
+
+cdef void predict_nearby(ModelStepper self) noexcept nogil:
+    # y is what a step nearby says to first order, and the extrapolated deviations from this; of one lane
+    cdef Newton* x = &self.lane.newton
+    cdef Guess* g = self.lane.guess
+    cdef int k
+    x.solves[0] = True
+    memset(x.y, 0, self.nv * sizeof(vt_real))
+    if g.seen.count:
+        guess_scale(g, self.nv, self.lane.now.h)
+        guess_predict(g, self.nv, 0, x.y)
+    for k in range(self.nv):
+        x.y[k] = x.y[k] + vt_set1(x.nearby.y[k])
 
 
 cdef void variational_guess_by_dynamics(ModelStepper self, double share, const bint* some) noexcept nogil:
@@ -279,6 +297,7 @@ cdef void variational_iterate(ModelStepper self, int solver, int required_signs)
         p.error_before, p.turned, p.required_signs, p.signs_ok = 0.0, False, required_signs, True
         p.rings = self.lane.guess.rings
         x.status[i] = OK
+    x.by_nearby = x.nearby != NULL and solver == AUTO
     while True:
         e = variational_residual(self)
         if k > 0 and self.shared.limited and solver != BROYDEN:
@@ -332,7 +351,7 @@ cdef vt_real first_pass(ModelStepper self, vt_real e, double* closed) noexcept n
             continue
         if not isfinite(x.now[i].scale):
             x.solves[i], x.status[i] = False, NOT_FINITE
-        poor[i] = (x.solves[i] and x.now[i].solver == AUTO and vt_get(e, i) > 1e-2 * x.now[i].scale
+        poor[i] = (x.solves[i] and x.now[i].solver == AUTO and x.nearby == NULL and vt_get(e, i) > 1e-2 * x.now[i].scale
                    and vt_get(e, i) > 30.0 * self.lane.reuse[i].first and self.lane.guess.seen[i].count >= 4)
     if any_of(poor):
         e = second_guess(self, poor, e)
@@ -361,6 +380,9 @@ cdef bint decide(ModelStepper self, vt_real e, double closed) noexcept nogil:
             p.error = held_error(self, p, closed)
         note(self, i)
         action = next_action(p, reuse, &c.costs)
+        x.by_nearby = x.by_nearby and (action == REUSE or (action == FACTOR and p.k == 0))
+        if x.by_nearby:
+            continue
         if p.k == 0:
             if action == REUSE and renews(reuse, &c.costs, self.lane.clock.steps):
                 action = FACTOR
@@ -383,7 +405,7 @@ cdef void note(ModelStepper self, int i) noexcept nogil:
     self.lane.now[i].error = p.error
     if p.k > 0 and isfinite(p.error):
         self.lane.now[i].contraction = p.error / p.error_before
-        if p.solver == AUTO:
+        if p.solver == AUTO and not self.lane.newton.by_nearby:
             reuse_learn(&self.lane.reuse[i], p)
             if not self.lane.reuse[i].reused and self.lane.now[i].contraction > REUSES_ANSWERS:
                 self.lane.operator.reused_for_h[0] = 0.0
@@ -394,6 +416,12 @@ cdef int improve(ModelStepper self, int solver) noexcept nogil:
     cdef Newton* x = &self.lane.newton
     cdef int i, status
     cdef vt_real slope
+    if x.by_nearby:
+        correct_by_nearby(self)
+        self.lane.now.iterations += 1
+        x.now.error_before = x.now.error
+        x.now.k += 1
+        return OK
     if any_of(x.factors):
         status = variational_factor(self)
         if status != OK:
@@ -420,6 +448,15 @@ cdef int improve(ModelStepper self, int solver) noexcept nogil:
             x.now[i].error_before = x.now[i].error
             x.now[i].k += 1
     return OK
+
+
+cdef void correct_by_nearby(ModelStepper self) noexcept nogil:
+    # y -= J^-1 r, J of a step nearby
+    cdef Newton* x = &self.lane.newton
+    cdef int k
+    for k in range(self.nv):
+        x.y[k] = x.y[k] - vt_set1(vt_dot(self.nv, x.nearby.by_p + k * x.nearby.width, <const double*>x.r))
+    self.lane.progress.solves += 1
 
 
 cdef inline bint goes_further(ModelStepper self, int i) noexcept nogil:
@@ -559,6 +596,7 @@ cdef int variational_attempt(ModelStepper self) noexcept nogil:
     if x.status[0] == WRONG_BRANCH or (unsolved(x.status[0]) and (solver == AUTO or extrapolated)):
         # the last attempt: from the prediction of the dynamics, with exact directions if the solver allows it
         self.lane.guess.seen.count = 0
+        x.nearby = NULL
         no_multipliers(self)
         x.solves[0] = True
         self.method.guess_by_dynamics(self, self.method.node_share(self), EACH)
@@ -611,6 +649,9 @@ cdef void learn(ModelStepper self) noexcept nogil:
     cdef int i
     if not (c.guess == GUESS_AUTO or c.guess >= GUESS_EXTRAPOLATE):
         return
+    if x.nearby != NULL:
+        learn_nearby(self)
+        return
     for i in range(VT_WIDTH):
         rings[i] = guess_rings(g, i, self.lane.now[i].iterations)
         further[i] = goes_further(self, i)
@@ -629,6 +670,20 @@ cdef void learn(ModelStepper self) noexcept nogil:
     guess_learn(g, self.nv, x.y, rings, x.spare)
     if self.shared.gears and x.own == NULL:
         learn_multipliers(self)
+
+
+cdef void learn_nearby(ModelStepper self) noexcept nogil:
+    # the deviation from what a step nearby says to first order
+    cdef Newton* x = &self.lane.newton
+    cdef Guess* g = self.lane.guess
+    cdef int k
+    if self.lane.now.error > ENOUGH_LEARNT * self.shared.choices.tolerance * x.now.scale:
+        correct_by_nearby(self)
+    for k in range(self.nv):
+        x.y[k] = x.y[k] - vt_set1(x.nearby.y[k])
+    g.seen.h = self.lane.now.h if g.seen.count == 0 else g.seen.h
+    guess_scale(g, self.nv, self.lane.now.h)
+    guess_learn(g, self.nv, x.y, NULL, x.spare)
 
 
 # ---- creation -------------------------------------------------------------------------------------------

@@ -110,6 +110,13 @@ cdef int guess_make(Guess* x, Memory memory, int nv, bint rings) except -1:
     return 0
 
 
+cdef struct Nearby:             # a step near this one, whose derivatives are known
+    const double* y             # (nv,) the increment of this one to first order
+    const double* by_p          # (nv, ...) how the end moves by the momentum at the start, J^-1
+    int width                   # numbers from row to row
+    double h
+
+
 cdef struct Newton:
     Pass* now                   # of each lane
     bint solves[MOST_LANES]     # a lane continues its passes
@@ -125,6 +132,8 @@ cdef struct Newton:
     vt_real* v                  # (nv,) velocity and acceleration for predictions
     vt_real* a
     double* z                   # (count,) corrections of the multipliers
+    const Nearby* nearby        # or NULL
+    bint by_nearby              # corrections are by its derivatives
     const vt_real* impulse      # (nv,) impulse of the momentum at the start of the step, or NULL
     vt_real* last               # (nv,) and (count,) the last ones, and the previous residual along them
     double* last_z
@@ -147,7 +156,7 @@ cdef int newton_make(Newton* x, Memory memory, int nv, int count, int extra, Py_
     x.r, x.d = memory.scratch_reals(nv), memory.scratch_reals(nv)
     x.ahead = memory.scratch_reals(nv) if VT_WIDTH > 1 else NULL
     x.v, x.a = memory.scratch_reals(nv), memory.scratch_reals(nv)
-    x.impulse = NULL
+    x.impulse, x.nearby = NULL, NULL
     x.last, x.last_z = memory.scratch_reals(nv), <double*>memory.scratch_reals(count)
     x.z, x.w = <double*>memory.scratch_reals(count), <double*>memory.scratch_reals(count + extra)
     x.A, x.order = <double*>memory.scratch_reals(count * count), <int*>memory.scratch(count * sizeof(int))

@@ -113,6 +113,24 @@ typedef double vt_four __attribute__((vector_size(32), aligned(8), may_alias));
 #define VT_ROWS 1
 #endif
 
+/* a.b of numbers, in the order that is quick */
+VT_INLINE double vt_dot(ptrdiff_t n, const double *a, const double *b)
+{
+    double rest = 0.0;
+    ptrdiff_t k = 0;
+#ifdef VT_ROWS
+    vt_four s = {0.0, 0.0, 0.0, 0.0}, t = s;
+    for (; k < n - 7; k += 8) {
+        s += *(const vt_four *)(a + k) * *(const vt_four *)(b + k);
+        t += *(const vt_four *)(a + k + 4) * *(const vt_four *)(b + k + 4);
+    }
+    s += t;
+    rest = (s[0] + s[1]) + (s[2] + s[3]);
+#endif
+    for (; k < n; k++) rest += a[k] * b[k];
+    return rest;
+}
+
 #if VT_WIDTH == 1
 
 /* y += s x */

@@ -19,6 +19,7 @@ cdef extern from "lane.h" nogil:
     void vt_add_row(Py_ssize_t n, vt_real s, const vt_real* x, vt_real* y) noexcept
     void vt_add_four_rows(Py_ssize_t n, const vt_real* s, const vt_real* x, vt_real* y) noexcept
     void vt_add_four(Py_ssize_t n, const double* s, Py_ssize_t far, const double* x, Py_ssize_t row, double* y) noexcept
+    double vt_dot(Py_ssize_t n, const double* a, const double* b) noexcept
     void vt_add_product(Py_ssize_t rows, Py_ssize_t inner, Py_ssize_t n, const double* s, Py_ssize_t next, Py_ssize_t far,
                         const double* x, double* y, Py_ssize_t row, int upper) noexcept  # of one lane
     void vt_add_rows(Py_ssize_t n, double b, const double* x, double c, const double* z, double* y) noexcept
