@@ -193,7 +193,9 @@ def _by_tree_map(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarra
     if anchored is not None:
         found.ends[0] += kick
         at_start = at_start + constraint_slopes(model, q, lam)
-    A[:, :, :nv] -= pushes @ at_start
+    # of forces that turn with their bodies nothing is added
+    if np.any(at_start):
+        A[:, :, :nv] -= pushes @ at_start
     multipliers = np.zeros((n, 0, 2 * nv))
     if anchored is not None:
         pushed = pushes @ rows.swapaxes(1, 2)
@@ -201,7 +203,7 @@ def _by_tree_map(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarra
         lack[:, anchored.first :, :nv] -= rows[:, anchored.first :]
         multipliers = _impulses(rows2 @ pushed[:, :nv], lack)
         A -= pushed @ multipliers
-    if at_end is not None:
+    if at_end is not None and np.any(at_end):
         A[:, nv:] += at_end @ A[:, :nv]
     return Slopes(A, *found[1:6], multipliers, np.zeros((n, 2 * nv + multipliers.shape[1], 0)), light)
 

@@ -9,14 +9,16 @@ def quadratic_terms(const double[:, ::1] x, const double[:, ::1] Q, const double
     ``maps`` (n, nv, nv) are the derivatives E of the first entries of x by displacements, E^T g and E^T W E, or None.
     """
     cdef Py_ssize_t i, nodes = x.shape[0]
-    cdef int n = x.shape[1], nv, r, c, k
-    cdef const double[:, ::1] weights
+    cdef int n = x.shape[1], nv, r, c
     cdef const double[:, :, ::1] E
     cdef double* row
     cdef double* W
-    cdef double s
-    cdef Scratch room = Scratch(n * n * sizeof(double) + 128)
+    cdef const double* by
+    cdef Scratch room = Scratch(4 * n * n * sizeof(double) + 4 * 64)
+    cdef double* each = <double*>room.take(n * n * sizeof(double))
+    cdef double* last = <double*>room.take(n * n * sizeof(double))
     cdef double* turned = <double*>room.take(n * n * sizeof(double))
+    cdef double* moved = <double*>room.take(n * n * sizeof(double))
     require_shape(Q, (n, n))
     require_shape(Q_end, (n, n))
     require_shape(gradients, (nodes, n))
@@ -27,34 +29,28 @@ def quadratic_terms(const double[:, ::1] x, const double[:, ::1] Q, const double
         require_shape(E, (nodes, nv, nv))
     if not n:
         return
+    for r in range(n):
+        for c in range(n):
+            each[r * n + c], last[r * n + c] = 2.0 * Q[r, c], 2.0 * Q_end[r, c]
     for i in range(nodes):
-        weights, row, W = Q if i < nodes - 1 else Q_end, &gradients[i, 0], &matrices[i, 0, 0]
-        for r in range(n):
-            s = 0.0
-            for c in range(n):
-                s += x[i, c] * (2.0 * weights[c, r])
-                W[r * n + c] = 2.0 * weights[r, c]
-            row[r] = s
+        by, row, W = each if i < nodes - 1 else last, &gradients[i, 0], &matrices[i, 0, 0]
+        memset(row, 0, n * sizeof(double))
+        vt_add_product(1, n, n, &x[i, 0], n, 1, by, row, n, False)
+        memcpy(W, by, n * n * sizeof(double))
         if maps is None:
             continue
-        # the first rows times E^T, then the first columns times E
+        # the first rows times E^T
         memcpy(turned, row, nv * sizeof(double))
-        for r in range(nv):
-            row[r] = 0.0
-            for k in range(nv):
-                row[r] += turned[k] * E[i, k, r]
+        memset(row, 0, nv * sizeof(double))
+        vt_add_product(1, nv, nv, turned, nv, 1, &E[i, 0, 0], row, nv, False)
         memcpy(turned, W, nv * n * sizeof(double))
-        for r in range(nv):
-            memset(W + r * n, 0, n * sizeof(double))
-            for k in range(nv):
-                for c in range(n):
-                    W[r * n + c] += E[i, k, r] * turned[k * n + c]
+        memset(W, 0, nv * n * sizeof(double))
+        vt_add_product(nv, nv, n, &E[i, 0, 0], 1, nv, turned, W, n, False)
+        # the first columns times E
+        memset(moved, 0, n * nv * sizeof(double))
+        vt_add_product(n, nv, nv, W, n, 1, &E[i, 0, 0], moved, nv, False)
         for r in range(n):
-            memcpy(turned, W + r * n, nv * sizeof(double))
-            for c in range(nv):
-                W[r * n + c] = 0.0
-                for k in range(nv):
-                    W[r * n + c] += turned[k] * E[i, k, c]
+            memcpy(W + r * n, moved + r * nv, nv * sizeof(double))
 
 
 def frame_terms(const double[:, :, ::1] J, const double[:, ::1] off, const double[:, ::1] weights,
