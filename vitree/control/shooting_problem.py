@@ -41,7 +41,7 @@ from vitree.run.trajectory import Trajectory
 from vitree.vehicles.base import Vehicle
 
 core = scalar()
-#: Most velocities for which second derivatives of steps are taken.
+#: Most velocities for which second derivatives of steps are differences along each of them.
 CURVED = 12
 #: Step lengths of a line search.
 SHARES = 2.0 ** -np.arange(11)
