@@ -73,6 +73,11 @@ def sizes_of(model: Model, by: Sequence[str]) -> list[int]:
     return [sizes[name] for name in by]
 
 
+def _first_of_state(model: Model, by: Sequence[str]) -> int:
+    """Return where the columns by the state begin."""
+    return sum(sizes_of(model, by[: list(by).index("state")]))
+
+
 def bends(parts: Sequence[Part], rows: Rows, by: Sequence[str], J: np.ndarray,
           differences: Differences) -> Iterator[tuple[slice, np.ndarray]]:  # fmt: skip
     """Yield the derivatives of J, a few directions at a time: which, and (n, directions, 2 nv, N).
@@ -134,7 +139,7 @@ def bends(parts: Sequence[Part], rows: Rows, by: Sequence[str], J: np.ndarray,
             # displacements there are seen from the path: log(exp(d) exp(x)) = d + x + [d, x]/2
             found[:, :, :nv] += 0.5 * np.tensordot(d2, turned, (2, 0)) @ J[:, None, :nv]
             if "state" in by:
-                at = sum(sizes_of(model, by[: list(by).index("state")]))
+                at = _first_of_state(model, by)
                 back = np.tensordot(d1, turned, (2, 0))
                 found[:, :, :, at : at + nv] -= 0.5 * J[:, None, :, at : at + nv] @ back
         yield which, found
@@ -223,7 +228,7 @@ def curvature(parts: Sequence[Part], rows: Rows, by: Sequence[str], costates: np
 def _by_action(integrator: LinearTime | Midpoint, rows: Rows, by: Sequence[str], costates: np.ndarray) -> np.ndarray:
     """Return the result of :func:`curvature` for steps of an action."""
     J = columns_of(integrator.model, part_slopes([integrator], rows), by)
-    state = sum(sizes_of(integrator.model, by)[: list(by).index("state")])
+    state = _first_of_state(integrator.model, by)
     each = costates.reshape(-1, *costates.shape[-2:])
     found = [curvature_by_action(integrator, rows, J, row, CLOSE, state) for row in each]
     return np.reshape(found, (*costates.shape[:-1], J.shape[2], J.shape[2]))
