@@ -30,6 +30,12 @@ def pytest_xdist_auto_num_workers():
     return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else None
 
 
+def pytest_configure(config):
+    # a process that a test has ended is replaced, and would run the same test again, a dozen times
+    if hasattr(config.option, "maxworkerrestart") and config.option.maxworkerrestart is None:
+        config.option.maxworkerrestart = "1"
+
+
 def pytest_collection_modifyitems(items):
     """Files with slow tests come first, the longest before all: none of them is left to one core in the end."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}

@@ -170,6 +170,7 @@ PROCESS = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job of a shell ignores it
 import numpy as np
+import scipy.integrate  # which takes a second, and other libraries may lose an interrupt while they are imported
 import vitree as vt
 
 def boxes():
