@@ -5,6 +5,11 @@ import numpy as np
 import vitree as vt
 
 
+def slope(function, size):
+    """The derivative at 0 of a function of one number, by central differences of order 6."""
+    return sum(w * (function(k * size) - function(-k * size)) for k, w in ((1, 45), (2, -9), (3, 1))) / (60 * size)
+
+
 def central(model, end, size, count):
     """Central differences of order 6 of (q2, p2) by all displacements."""
     q2 = end(np.zeros(count))[0]

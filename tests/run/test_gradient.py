@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from loaded_models import conservative_loads, constrained_tree, driving_loads, random_tree, singles
 from random_models import random_flat, random_state, with_rotors
+from step_differences import slope
 
 import vitree as vt
 from vitree import _core
@@ -68,11 +69,7 @@ class Number:
         out = np.empty((STEPS + 1, self.model.nv))
         for k, q in enumerate(run.q):
             for j, unit in enumerate(np.eye(self.model.nv)):
-                column = 0.0
-                for place, weight in ((1, 45), (2, -9), (3, 1)):
-                    ends = [self.place(self.model.integrate(q, sign * place * 1e-3 * unit)) for sign in (1, -1)]
-                    column = column + weight * (ends[0] - ends[1]) / 6e-2
-                out[k, j] = self.b[k] @ column
+                out[k, j] = self.b[k] @ slope(lambda x, q=q, u=unit: self.place(self.model.integrate(q, x * u)), 1e-3)
         return out
 
 
@@ -205,28 +202,24 @@ def test_gradients_against_differences_of_runs(method, options):
              "gains": [drive.joint for drive in model.drives]}  # fmt: skip
     found = run.gradient(number.by_q(run), number.a, parameters=asked, control=vt.Control(inputs=inputs))
 
-    def at(other, size):
-        return number(followed(other, q, p, torque, inputs, method, options)) / (2 * size)
-
     scale = max(np.abs(found.by_p0).max(), 1.0)
     for kind, of in found.by_parameters.items():
         for name, value in (of.items() if isinstance(of, dict) else [("", of)]):
             now = start_of(model, kind, name)
             for index in np.ndindex(now.shape):
-                size = 1e-4 * max(1e-2, abs(now[index]))
-                more = np.zeros(now.shape)
-                more[index] = size
-                if kind == "inertia":
-                    more = 0.5 * (more + more.T)
-                given = [now + sign * more for sign in (1, -1)]
-                if name == "":
-                    ends = [model.with_parameters(**{kind: x}) for x in given]
-                else:
-                    given = [float(x) if x.ndim == 0 else x for x in given]
-                    ends = [model.with_parameters(**{kind: {name: x}}) for x in given]
-                expected = at(ends[0], size) - at(ends[1], size)
+                unit = np.zeros(now.shape)
+                unit[index] = 1.0
+                unit = 0.5 * (unit + unit.T) if kind == "inertia" else unit
+
+                def at(more, kind=kind, name=name, now=now, unit=unit):
+                    given = now + more * unit
+                    given = float(given) if given.ndim == 0 else given
+                    other = model.with_parameters(**{kind: {name: given} if name else given})
+                    return number(followed(other, q, p, torque, inputs, method, options))
+
+                expected = slope(at, 4e-4 * (np.abs(now).max() if kind == "inertia" else max(0.1, abs(now[index]))))
                 got = np.asarray(value)[index]
-                assert got == pytest.approx(expected, rel=2e-6, abs=2e-6 * scale), (kind, name, index)
+                assert got == pytest.approx(expected, rel=2e-9, abs=2e-9 * scale), (kind, name, index)
 
 
 def start_of(model, kind, name):
@@ -262,11 +255,10 @@ def test_links_that_are_fixed_together_have_gradients_of_their_own():
     for kind in ("mass", "com", "inertia"):
         for link in links:
             now = start_of(model, kind, link)
-            direction = 1e-6 * np.random.default_rng(1).normal(size=now.shape)
-            direction = 0.5 * (direction + direction.T) if kind == "inertia" else direction
-            ends = [number(**{kind: {link: now + sign * direction}}) for sign in (1, -1)]
-            expected = (ends[0] - ends[1]) / 2
-            assert (found[kind][link] * direction).sum() == pytest.approx(expected, rel=1e-6, abs=1e-10)
+            way = np.random.default_rng(1).normal(size=now.shape)
+            way = 0.5 * (way + way.T) if kind == "inertia" else way
+            expected = slope(lambda x, k=kind, link=link, to=way, now=now: number(**{k: {link: now + x * to}}), 3e-4)
+            assert (found[kind][link] * way).sum() == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])
@@ -281,10 +273,10 @@ def test_velocities(method):
 
     none = np.zeros(model.nv)
     by_q0, by_v0 = run(none, none).gradient(by_v=weights, control=vt.Control(inputs=inputs)).in_velocities()
-    for k, unit in enumerate(1e-5 * np.eye(model.nv)):
-        for found, ends in ((by_q0, (run(unit, none), run(-unit, none))), (by_v0, (run(none, unit), run(none, -unit)))):
-            expected = (weights * (ends[0].v - ends[1].v)).sum() / 2e-5
-            assert found[k] == pytest.approx(expected, rel=1e-6, abs=1e-6 * np.abs(by_q0).max())
+    for k, unit in enumerate(np.eye(model.nv)):
+        for found, way in ((by_q0, (unit, none)), (by_v0, (none, unit))):
+            expected = (weights * slope(lambda x, way=way: run(x * way[0], x * way[1]).v, 1e-3)).sum()
+            assert found[k] == pytest.approx(expected, rel=1e-9, abs=1e-9 * np.abs(by_q0).max())
 
 
 def test_chunks_do_not_change_the_gradient(monkeypatch):
@@ -340,8 +332,8 @@ def test_a_run_with_dampers_and_springs():
         return number(followed(model, q, p, np.zeros((STEPS, model.nv)), other, "midpoint", {}))
 
     for k, n in ((0, 0), (5, 1), (11, 2)):
-        expected = (at(k, n, 1e-4) - at(k, n, -1e-4)) / 2e-4
-        assert found.by_inputs[k, n] == pytest.approx(expected, rel=1e-6, abs=1e-8)
+        expected = slope(lambda x, k=k, n=n: at(k, n, x), 1e-2)
+        assert found.by_inputs[k, n] == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])
