@@ -125,7 +125,8 @@ def test_gradients_through_contact():
     weights[-1, :3] = model.body_poses(reach(np.zeros(6)).q[-1])[0, 0, :3]
     by_q0, by_v0 = reach(np.zeros(6)).gradient(weights).in_velocities()
     for k in (0, 4):
-        expected = slope(lambda x, unit=np.eye(6)[k]: reach(x * unit).q[-1, 0], 1e-3)
+        unit = np.eye(6)[k]
+        expected = slope(lambda x, unit=unit: reach(x * unit).q[-1, 0], 1e-3)
         assert by_v0[k] == pytest.approx(expected, rel=1e-9)
     assert by_q0[0] == pytest.approx(1.0, rel=1e-6)
     # velocities of records in contact are not M^-1 p
