@@ -150,16 +150,18 @@ def test_threads_that_hold_instances_stop_when_one_fails():
     class Found:
         count = 8
 
-    held = Held(Found(), 2)
+    held, at_work = Held(Found(), 2), threading.Barrier(2, timeout=60)
+    held.expect(1.0)
 
     def work(part):
+        at_work.wait()
         if part[0] == 0:
             raise vt.InputError("the first")
         while not held._stopped:
             time.sleep(0.001)
 
     with held, pytest.raises(vt.InputError, match="the first"):
-        held._share(work, np.arange(8), 1)
+        held._share(work, np.arange(2))
     assert not held._stopped
 
 

@@ -33,8 +33,10 @@ from vitree.run.simulation import Simulation
 
 core = scalar()
 
-#: Least instances, or blocks, of a thread, and least work of it [s].
-FEWEST, FEWEST_BLOCKS, WORTH = 16, 2, 1e-3
+#: Least instances of a thread, and least work of it [s]: to begin takes a thread 0.1 ms.
+FEWEST, WORTH = 16, 2e-4
+#: The same of blocks, whose threads wait for each other: what they do between two blocks is Python's.
+FEWEST_BLOCKS, WORTH_OF_BLOCKS = 2, 1e-3
 #: Most parts of the work for each thread; instances in one of them share scratch memory.
 PARTS = 4
 #: What a simulation takes beside its stepper [bytes], as measured.
@@ -214,10 +216,13 @@ class Held:
     width : int
     by_momentum : bool
         Whether :meth:`record` writes p, not v.
+    fewest, worth : int and float
+        Least indices and least work [s] of a thread.
     """
 
     by_momentum = in_lanes = False
     width = 1
+    fewest, worth = 1, WORTH
     q: np.ndarray
     v: np.ndarray
 
@@ -255,16 +260,16 @@ class Held:
         """Expect that the next work takes so long [s] for each instance."""
         self._seconds = seconds
 
-    def _share(self, work: Callable[[np.ndarray], None], which: np.ndarray, fewest: int) -> None:
+    def _share(self, work: Callable[[np.ndarray], None], which: np.ndarray) -> None:
         """Do work on parts of some indices, in threads if it is known to be worth it: the first time it is not."""
         if not len(which):
             return
-        threads = max(1, min(self.threads, len(which) // fewest, int(self._seconds * len(which) / WORTH)))
+        threads = max(1, min(self.threads, len(which) // self.fewest, int(self._seconds * len(which) / self.worth)))
         began = time.perf_counter()
         if threads == 1:
             work(which)
         else:
-            parts = max(threads, min(PARTS * threads, len(which) // (PARTS * fewest)))
+            parts = max(threads, min(PARTS * threads, len(which) // (PARTS * self.fewest)))
             self._share_in(threads, self._split(which, parts), work)
         spent = (time.perf_counter() - began) * threads / len(which)
         self._seconds = min(self._seconds or spent, spent)
@@ -283,7 +288,11 @@ class Held:
                     part = left.popleft()
                 except IndexError:
                     return
-                work(part)
+                try:
+                    work(part)
+                except BaseException:
+                    self._stopped = True
+                    raise
 
         self._pool = self._pool or ThreadPoolExecutor(self.threads - 1, "vitree rollout")
         under_way = [self._pool.submit(some) for _ in range(threads - 1)]
@@ -301,6 +310,8 @@ class Held:
 
 class HeldSimulations(Held):
     """Instances with a stepper each; the steppers of a group share scratch memory."""
+
+    fewest = FEWEST
 
     def __init__(self, found: Instances, threads: int):
         super().__init__(found, threads)
@@ -410,7 +421,7 @@ class HeldSimulations(Held):
                 except VitreeError as error:
                     self.failed[k], self.alive[k] = error, False
 
-        self._share(advance, np.flatnonzero(self.alive), FEWEST)
+        self._share(advance, np.flatnonzero(self.alive))
 
     def _together(
         self, part: np.ndarray, steps: int, torque: np.ndarray | None, inputs: np.ndarray | None
@@ -464,6 +475,7 @@ class HeldBlocks(Held):
     """Instances in lanes, by an explicit method: one that leaves them has blown up."""
 
     in_lanes = True
+    fewest, worth = FEWEST_BLOCKS, WORTH_OF_BLOCKS
 
     def __init__(self, found: Instances, plan: Block, threads: int):
         super().__init__(found, threads)
@@ -505,7 +517,7 @@ class HeldBlocks(Held):
                 if lanes.any_left:
                     stopped.extend((first + i, taken) for i, (taken, left, _, _) in enumerate(lanes.done()) if left)
 
-        self._share(advance, self.firsts, FEWEST_BLOCKS)
+        self._share(advance, self.firsts)
         for k, taken in sorted(stopped):
             if self.alive[k]:
                 self._fail(k, taken)
