@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from loaded_models import singles
 from random_models import random_flat, random_state, with_rotors
+from step_differences import slope
 
 import vitree as vt
 from vitree.mechanism.flat import KINDS
@@ -58,11 +59,4 @@ def unit(model, q):
 
 def differences(function, x, size=1e-3):
     """Central differences of order 6 of a function (n,) -> (m,), (m, n)."""
-    columns = []
-    for e in np.eye(len(x)):
-        sides = [
-            weight * (function(x + k * size * e) - function(x - k * size * e))
-            for k, weight in ((1, 45), (2, -9), (3, 1))
-        ]
-        columns.append(sum(sides) / (60 * size))
-    return np.array(columns).T
+    return np.array([slope(lambda to, e=e: function(x + to * e), size) for e in np.eye(len(x))]).T
