@@ -11,7 +11,7 @@
 cdef double REUSES_ANSWERS = 1e-4
 
 #: Increments that leave no more than this fraction of the tolerance are learnt as they are
-cdef double ENOUGH_LEARNT = 0.01
+cdef double ENOUGH_LEARNT = 0.03
 
 #: All lanes
 cdef bint EACH[MOST_LANES]
@@ -384,7 +384,7 @@ cdef bint decide(ModelStepper self, vt_real e, double closed) noexcept nogil:
         if x.by_nearby:
             continue
         if p.k == 0:
-            if action == REUSE and (renews(reuse, &c.costs, self.lane.clock.steps) or renews_further(self, i)):
+            if action == REUSE and renews(reuse, &c.costs, self.lane.clock.steps):
                 action = FACTOR
             reuse.aged = False
         elif p.k == 1:
@@ -467,19 +467,13 @@ cdef inline bint goes_further(ModelStepper self, int i) noexcept nogil:
             and self.lane.now[i].error > ENOUGH_LEARNT * c.tolerance * self.lane.newton.now[i].scale)
 
 
-cdef inline bint renews_further(ModelStepper self, int i) noexcept nogil:
-    # whether it is so by another operator
-    return self.shared.choices.renews and renews_to_learn(&self.lane.reuse[i], self.lane.clock.steps)
-
-
 cdef void foresee(ModelStepper self) noexcept nogil:
     # the corrections by which lanes that are done go further, with those of others
     cdef Newton* x = &self.lane.newton
     cdef bint those[MOST_LANES]
     cdef int i
     for i in range(VT_WIDTH):
-        those[i] = (not x.solves[i] and not x.foreseen[i] and x.status[i] == OK and goes_further(self, i)
-                    and not renews_further(self, i))
+        those[i] = not x.solves[i] and not x.foreseen[i] and x.status[i] == OK and goes_further(self, i)
         x.foreseen[i] = x.foreseen[i] or those[i]
     if any_of(those):
         take_in(those, self.nv, x.d, x.ahead)
@@ -663,11 +657,8 @@ cdef void learn(ModelStepper self) noexcept nogil:
         further[i] = goes_further(self, i)
         known[i] = further[i] and x.foreseen[i]
         further[i], x.foreseen[i] = further[i] and not known[i], False
-        x.factors[i] = further[i] and renews_further(self, i)
     if any_of(known):
         add_in(known, self.nv, x.ahead, x.y)
-    if any_of(x.factors):
-        variational_factor(self)
     if any_of(further) and direction(self) == OK:
         correct(self, further)
     if g.seen.count == 0:
