@@ -381,7 +381,7 @@ def test_the_state_of_a_body_is_seen_and_set():
 
 def test_states_of_joints_are_set_by_name():
     model = vt.load_urdf(vt.find_robot("arm6"))
-    sim = vt.Simulation(model, dt=DT)
+    sim = vt.Simulation(model, dt=DT, tolerance=1e-13)
     sim.step(5)
     q, v = sim.q.copy(), sim.v.copy()
     sim.set_state(q={"elbow_joint": 0.7}, v={"wrist_joint": [0.2]})
@@ -389,7 +389,7 @@ def test_states_of_joints_are_set_by_name():
     q[k], v[j] = 0.7, 0.2
     np.testing.assert_allclose(sim.q, q, rtol=0, atol=0)
     np.testing.assert_allclose(sim.v, v, rtol=0, atol=1e-13)
-    other = vt.Simulation(model, q, v, dt=DT, t0=sim.t)
+    other = vt.Simulation(model, q, v, dt=DT, t0=sim.t, tolerance=1e-13)
     for one in (sim, other):
         one.step(20)
     np.testing.assert_allclose(sim.q, other.q, rtol=0, atol=1e-12)

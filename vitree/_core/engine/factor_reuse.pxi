@@ -51,6 +51,8 @@ cdef double FIRST_CONTRACTION = 0.01
 cdef int RENEWAL = 4
 cdef double WORTH_RENEWING = 2.0
 cdef double AGED = 0.1
+#: And each so many steps one that corrects increments before they are learnt: extrapolation amplifies what it leaves
+cdef int LEARNING_RENEWAL = 8
 
 
 cdef struct FactorReuse:    # kept
@@ -77,6 +79,11 @@ cdef inline bint renews(const FactorReuse* x, const Costs* cost, long step) noex
     # instances of a batch make theirs in the same one
     return (x.aged and step % RENEWAL == 0 and 2 * x.age > RENEWAL
             and cost.factor <= WORTH_RENEWING * cost.correction)
+
+
+cdef inline bint renews_to_learn(const FactorReuse* x, long step) noexcept nogil:
+    # the same of a step whose increment is corrected before it is learnt
+    return x.have and step % LEARNING_RENEWAL == 0 and 2 * x.age > LEARNING_RENEWAL
 
 
 cdef double passes(double contraction, double goal, double e) noexcept nogil:

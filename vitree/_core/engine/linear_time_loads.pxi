@@ -14,6 +14,7 @@ cdef int make_linear_time(ModelStepper self, dict options) except -1:
     make_variational(self, options)
     c.costs.correction, c.costs.factor = 1.7 + 0.03 * c.extra, 1.9 + 0.1 * c.extra
     c.stiff = self.springs.joints > 0 or c.extra > 0
+    c.renews = not (self.shared.count or c.extra)
     linear_time_make(self, split)
     if self.shared.choices.written:
         self.linear.qm, self.linear.half = self.memory.scratch_reals(self.nq), self.memory.scratch_reals(self.nv)

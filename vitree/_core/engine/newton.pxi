@@ -10,8 +10,10 @@
 #: A factorisation whose correction leaves more than this fraction recomputes the responses of loads the next time
 cdef double REUSES_ANSWERS = 1e-4
 
-#: Increments that leave no more than this fraction of the tolerance are learnt as they are
+#: Increments that leave no more than this fraction of the tolerance are learnt as they are, the second one where operators
+#: are renewed to learn by
 cdef double ENOUGH_LEARNT = 0.03
+cdef double FINELY_LEARNT = 0.01
 
 #: All lanes
 cdef bint EACH[MOST_LANES]
@@ -384,7 +386,7 @@ cdef bint decide(ModelStepper self, vt_real e, double closed) noexcept nogil:
         if x.by_nearby:
             continue
         if p.k == 0:
-            if action == REUSE and renews(reuse, &c.costs, self.lane.clock.steps):
+            if action == REUSE and (renews(reuse, &c.costs, self.lane.clock.steps) or renews_further(self, i)):
                 action = FACTOR
             reuse.aged = False
         elif p.k == 1:
@@ -464,7 +466,18 @@ cdef inline bint goes_further(ModelStepper self, int i) noexcept nogil:
     cdef Choices* c = &self.shared.choices
     return (not self.lane.left[i] and c.solver == AUTO and self.lane.reuse[i].have
             and (self.shared.gears or not self.shared.count)
-            and self.lane.now[i].error > ENOUGH_LEARNT * c.tolerance * self.lane.newton.now[i].scale)
+            and self.lane.now[i].error > ((FINELY_LEARNT if learns_finely(self) else ENOUGH_LEARNT)
+                                          * c.tolerance * self.lane.newton.now[i].scale))
+
+
+cdef inline bint learns_finely(ModelStepper self) noexcept nogil:
+    # whether operators are renewed to learn by: those of a step in contact have answers to its ports
+    return self.shared.choices.renews and not in_contact(self)
+
+
+cdef inline bint renews_further(ModelStepper self, int i) noexcept nogil:
+    # whether the increment is solved further by another operator
+    return learns_finely(self) and renews_to_learn(&self.lane.reuse[i], self.lane.clock.steps)
 
 
 cdef void foresee(ModelStepper self) noexcept nogil:
@@ -473,7 +486,8 @@ cdef void foresee(ModelStepper self) noexcept nogil:
     cdef bint those[MOST_LANES]
     cdef int i
     for i in range(VT_WIDTH):
-        those[i] = not x.solves[i] and not x.foreseen[i] and x.status[i] == OK and goes_further(self, i)
+        those[i] = (not x.solves[i] and not x.foreseen[i] and x.status[i] == OK and goes_further(self, i)
+                    and not renews_further(self, i))
         x.foreseen[i] = x.foreseen[i] or those[i]
     if any_of(those):
         take_in(those, self.nv, x.d, x.ahead)
@@ -657,8 +671,11 @@ cdef void learn(ModelStepper self) noexcept nogil:
         further[i] = goes_further(self, i)
         known[i] = further[i] and x.foreseen[i]
         further[i], x.foreseen[i] = further[i] and not known[i], False
+        x.factors[i] = further[i] and renews_further(self, i)
     if any_of(known):
         add_in(known, self.nv, x.ahead, x.y)
+    if any_of(x.factors):
+        variational_factor(self)
     if any_of(further) and direction(self) == OK:
         correct(self, further)
     if g.seen.count == 0:

@@ -215,6 +215,7 @@ cdef struct Choices:            # how a variational step is solved
     bint written                # the last nv of these are those of loads written in Python
     bint stiff                  # springs are solved for: forces of a poor guess never act, and distort the scale
     bint reuses_answers             # they change little from step to step
+    bint renews                     # operators are replaced to learn by: they have no answers to be computed anew
     int required_signs          # signs that a step's operator must have: SAME, or ODD where they carry no information
     Costs costs
     int adapt                   # the scheme of adaptive steps, or 0

@@ -1,5 +1,6 @@
 # Features that only steps of one instance have: stubs for lanes.
 
+cdef inline bint in_contact(ModelStepper self) noexcept nogil: return self.contact != NULL
 cdef inline void lock_increment(ModelStepper self) noexcept nogil: pass
 cdef inline void lock_node(ModelStepper self, int ahead) noexcept nogil: pass
 cdef inline void lock_rates(ModelStepper self, int ahead) noexcept nogil: pass

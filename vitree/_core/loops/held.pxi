@@ -97,6 +97,11 @@ cdef void note_tangent(ModelStepper self) noexcept nogil:
 # ---- residual ------------------------------------------------------------------------------------------
 
 
+cdef inline bint in_contact(ModelStepper self) noexcept nogil:
+    # whether the step is solved with contacts
+    return self.contact.solved
+
+
 cdef double impulse_residual(ModelStepper self, double e) noexcept nogil:
     # r - the impulse of the momentum at the start of the step
     if not isfinite(e):
