@@ -163,7 +163,8 @@ def error_of_two(model, run):
     ({"q1": np.zeros(3)}, "q1, which is one step later"),
     ({"record_every": 0}, "every=0 must be a whole number"),
     ({"order": 3}, "order=3"),
-    ({"accuracy": 1e-13, "duration": 0.3}, "no step of the method linear-time, of order 2, reaches accuracy=1e-13.*order=.*gauss"),
+    ({"accuracy": 1e-13, "duration": 0.3},
+     "no step of the method linear-time, of order 2, reaches accuracy=1e-13.*order=.*gauss"),
     ({"accuracy": 1e-13, "method": "explicit-euler"}, "of order 1, reaches accuracy=1e-13.*linear-time"),
 ])  # fmt: skip
 def test_bad_input(more, words):

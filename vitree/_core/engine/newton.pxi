@@ -145,6 +145,7 @@ cdef vt_real second_guess(ModelStepper self, const bint* poor, vt_real e) noexce
     for i in range(VT_WIDTH):
         if poor[i]:
             self.lane.guess.seen[i].count = 0
+            x.compared[i] = 1 + back[i]
     return other
 
 
@@ -293,7 +294,7 @@ cdef void variational_iterate(ModelStepper self, int solver, int required_signs)
     cdef double closed = 0.0
     cdef int i, k = 0, status
     for i in range(VT_WIDTH):
-        x.foreseen[i] = False
+        x.foreseen[i], x.factored[i], x.compared[i] = False, 0, 0
         p = &x.now[i]
         p.solver, p.k, p.most = solver, 0, min(<int>PASSES, c.max_iterations) if solver == AUTO else c.max_iterations
         p.error_before, p.turned, p.required_signs, p.signs_ok = 0.0, False, required_signs, True
@@ -386,7 +387,7 @@ cdef bint decide(ModelStepper self, vt_real e, double closed) noexcept nogil:
         if x.by_nearby:
             continue
         if p.k == 0:
-            if action == REUSE and (renews(reuse, &c.costs, self.lane.clock.steps) or renews_further(self, i)):
+            if action == REUSE and (renews(reuse, &c.costs, step_number(self, i)) or renews_further(self, i)):
                 action = FACTOR
             reuse.aged = False
         elif p.k == 1:
@@ -425,7 +426,7 @@ cdef int improve(ModelStepper self, int solver) noexcept nogil:
         x.now.k += 1
         return OK
     if any_of(x.factors):
-        status = variational_factor(self)
+        status = factor_some(self)
         if status != OK:
             return status
     status = direction(self)
@@ -450,6 +451,15 @@ cdef int improve(ModelStepper self, int solver) noexcept nogil:
             x.now[i].error_before = x.now[i].error
             x.now[i].k += 1
     return OK
+
+
+cdef int factor_some(ModelStepper self) noexcept nogil:
+    # operators of the lanes that ask for one
+    cdef Newton* x = &self.lane.newton
+    cdef int i
+    for i in range(VT_WIDTH):
+        x.factored[i] += x.factors[i]
+    return variational_factor(self)
 
 
 cdef void correct_by_nearby(ModelStepper self) noexcept nogil:
@@ -477,7 +487,7 @@ cdef inline bint learns_finely(ModelStepper self) noexcept nogil:
 
 cdef inline bint renews_further(ModelStepper self, int i) noexcept nogil:
     # whether the increment is solved further by another operator
-    return learns_finely(self) and renews_to_learn(&self.lane.reuse[i], self.lane.clock.steps)
+    return learns_finely(self) and renews_to_learn(&self.lane.reuse[i], step_number(self, i))
 
 
 cdef void foresee(ModelStepper self) noexcept nogil:
@@ -675,7 +685,7 @@ cdef void learn(ModelStepper self) noexcept nogil:
     if any_of(known):
         add_in(known, self.nv, x.ahead, x.y)
     if any_of(x.factors):
-        variational_factor(self)
+        factor_some(self)
     if any_of(further) and direction(self) == OK:
         correct(self, further)
     if g.seen.count == 0:

@@ -122,6 +122,8 @@ cdef struct Newton:
     bint solves[MOST_LANES]     # a lane continues its passes
     bint guesses[MOST_LANES]    # its y is predicted by the dynamics
     bint factors[MOST_LANES]    # it uses another operator
+    int factored[MOST_LANES]    # how many of this step it has used
+    int compared[MOST_LANES]    # residuals of a lane by which guesses were compared: see `second_guess`
     int status[MOST_LANES]      # how its passes ended
     vt_real* y                  # (nv,) the unknown increment
     vt_real* spare              # (nv,) another one

@@ -48,7 +48,7 @@ cdef int choose(ModelStepper self, dict options) except -1:
     for k in range(self.shared.ndrive):
         self.shared.limited = self.shared.limited or self.shared.drive[k].effort != INFINITY
     c.implicit, c.extra = c.stages > 1, self.method.coupled_rows(self)
-    c.reuses_answers = not self.shared.choices.written
+    c.reuses_answers = (self.shared.count or c.extra) and not self.shared.choices.written
     return 0
 
 

@@ -1,6 +1,6 @@
 # Features that only steps of one instance have: stubs for lanes.
 
-cdef inline bint in_contact(ModelStepper self) noexcept nogil: return self.contact != NULL
+cdef inline bint in_contact(ModelStepper self) noexcept nogil: return self.contact != NULL and self.contact.count > 0
 cdef inline void lock_increment(ModelStepper self) noexcept nogil: pass
 cdef inline void lock_node(ModelStepper self, int ahead) noexcept nogil: pass
 cdef inline void lock_rates(ModelStepper self, int ahead) noexcept nogil: pass
@@ -111,6 +111,13 @@ cdef inline void keep_lanes(vt_mask some, bint back, void* at, void* aside, size
         return
     for k in range(size // sizeof(vt_real)):
         x[k] = vt_select(some, x[k], y[k])
+
+
+cdef inline long step_number(ModelStepper self, int lane) noexcept nogil:
+    # of steps that an instance has taken
+    if self.contact != NULL:
+        return self.contact.home[lane].number + self.contact.home[lane].steps
+    return self.lane.clock.steps
 
 
 cdef int direction(ModelStepper self) noexcept nogil:

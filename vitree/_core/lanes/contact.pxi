@@ -311,9 +311,11 @@ cdef void go_home(ModelStepper self, TouchLanes* x, const bint* some) noexcept n
         h = x.home[l]
         if not some[l]:
             continue
-        h.seen[0], h.past_seen[0], h.jumped[0] = self.lane.guess.seen[l], x.past.seen[l], x.jumped[l]
+        h.seen[0], h.jumped[0] = self.lane.guess.seen[l], x.jumped[l]
         h.varied[0] = self.lane.drive.varied[l]
-        note_owners(x, h.owner_past, self.shared.m.nbody)
+        if x.plan.ports:
+            h.past_seen[0] = x.past.seen[l]
+            note_owners(x, h.owner_past, self.shared.m.nbody)
         for k in range(x.plan.contacts):
             h.active[k] = PUSHED if x.active[k * VT_WIDTH + l] else 0
             h.pushed_before[k] = x.pushed_before[k * VT_WIDTH + l]
@@ -879,8 +881,7 @@ cdef void begin_passes(ModelStepper self, TouchLanes* x) noexcept nogil:
         newton.now[l].required_signs, newton.now[l].signs_ok = EVEN, True
         self.lane.now[l].iterations = 0
         self.lane.reuse[l].age += 1
-        x.renews[l] = not x.joining and renews(&self.lane.reuse[l], &self.shared.choices.costs,
-                                                 x.home[l].number + x.home[l].steps)
+        x.renews[l] = not x.joining and renews(&self.lane.reuse[l], &self.shared.choices.costs, step_number(self, l))
         self.lane.reuse[l].aged = False
         if x.joining:
             if x.home[l].trial.factored:
@@ -1352,18 +1353,17 @@ cdef vt_real farthest_in_lanes(const TouchLanes* x, const Pose* pose) noexcept n
 
 
 cdef void end_in_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
-    # node 2, and its contacts; lanes in which others close leave
+    # node 2 of what was solved for, and its contacts; lanes in which others close leave, those without contacts at node 1
     cdef bint closed[MOST_LANES]
     cdef vt_real size
     cdef int l
-    memcpy(self.lane.newton.r, x.residual, self.nv * sizeof(vt_real))
-    self.method.finish(self)
     stand_at(self, self.linear.node2, x.pose2)
     memcpy(closed, x.on, VT_WIDTH * sizeof(bint))
     find_closed(self, x, x.pose2, closed)
     for l in range(VT_WIDTH):
-        if closed[l]:
+        if closed[l] and x.count:
             lend_trial(self, x, l, x.passes[l] + 1, x.passes[l], x.closing[l] and x.passes[l] == 0)
+        x.on[l] = x.on[l] and not closed[l]
     size = vt_max_nan(largest(self.lane.state.q2, self.nq), largest(self.lane.state.x2, self.nv))
     stay_where(x, vt_le(size, vt_set1(MOST)))
 
@@ -1477,6 +1477,7 @@ cdef void step_together(ModelStepper self, const HomePlan* plan, Home** home, in
         home[l].status, home[l].steps, home[l].answered = OK, 0, False
         home[l].corrections = home[l].most = home[l].passes = home[l].rested = home[l].factored = home[l].solves = 0
         home[l].more_residuals = 0
+        self.lane.newton.foreseen[l] = False
     come(self, x)
     x.known = False
     for k in range(max(steps, 1)):
@@ -1507,12 +1508,18 @@ cdef void step_together(ModelStepper self, const HomePlan* plan, Home** home, in
 cdef void step_of_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
     # of lanes that are on; those that have to leave are not on any more, and at node 1
     cdef const HomePlan* plan = x.plan
+    cdef long seen[MOST_LANES]
     cdef int l
     for l in range(VT_WIDTH):
-        x.open[l], x.joined[l] = x.on[l], False
+        x.open[l], x.joined[l], seen[l] = x.on[l], False, self.lane.guess.seen[l].count
         self.lane.left[l] = not x.on[l]
     self.method.prepare(self)
-    if touch_node(self, x) and gather_members(self, x, x.guess if x.joining else x.lam, 3, True) and (
+    if not touch_node(self, x):
+        if any_of(x.on) and not plan.ports and not x.joining:
+            step_freely(self, x)
+        else:
+            memset(x.on, 0, VT_WIDTH * sizeof(bint))
+    elif gather_members(self, x, x.guess if x.joining else x.lam, 3, True) and (
             x.ports <= plan.kept_ports if x.joining else ports_at_hand(x)):
         predict(self)
         if x.joining:
@@ -1520,11 +1527,34 @@ cdef void step_of_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
             take_trials(self, x)
         begin_passes(self, x)
         solve_in_lanes(self, x)
+        memcpy(self.lane.newton.r, x.residual, self.nv * sizeof(vt_real))
+        if any_of(x.on):
+            self.method.finish(self)
     else:
         memset(x.on, 0, VT_WIDTH * sizeof(bint))
     self.lane.newton.impulse = NULL
     if any_of(x.on):
         end_in_lanes(self, x)
+    for l in range(VT_WIDTH):
+        if not x.on[l]:
+            # see `second_guess`
+            self.lane.guess.seen[l].count = seen[l]
+
+
+cdef void step_freely(ModelStepper self, TouchLanes* x) noexcept nogil:
+    # of lanes that nothing touches, up to node 2: the step of a model without contacts
+    cdef int l
+    x.ports = x.whole = 0
+    # lanes that leave have the operator of the start of the step
+    return_operators(self, x, x.on)
+    for l in range(VT_WIDTH):
+        self.lane.left[l] = not x.on[l]
+        x.drifted[l], x.idle[l], self.lane.now[l].turn = False, False, NAN
+    variational_attempt(self)
+    for l in range(VT_WIDTH):
+        x.on[l] = x.on[l] and self.lane.newton.status[l] == OK
+        x.passes[l], x.turn[l] = 0, self.lane.now[l].turn * self.lane.now[l].turn
+        x.solves[l] = self.lane.now[l].iterations
 
 
 cdef void accept_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
@@ -1537,7 +1567,8 @@ cdef void accept_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
         x.solves[l] += goes_further(self, l)
     learn(self)
     self.method.pass_on(self)
-    guess_learn(&x.past, x.ports, x.u, NULL, x.T)
+    if x.count:
+        guess_learn(&x.past, x.ports, x.u, NULL, x.T)
     keep_in_lanes(self, x)
     memcpy(x.node_before, at.q, self.nq * sizeof(vt_real))
     at.q, at.q2 = at.q2, at.q
@@ -1555,6 +1586,10 @@ cdef void accept_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
         if x.joining:
             h.passes += h.trial.passes
             h.more_residuals = h.trial.residuals - h.trial.passes
+        elif not x.count:
+            x.factored[l] = self.lane.newton.factored[l]
+            x.old[l] = x.factored[l] == 0
+            h.more_residuals += h.last + self.lane.newton.compared[l]
         h.rested += self.lane.newton.guesses[l] and self.method.solves_forces(self)
         h.factored += x.factored[l]
         h.solves += x.solves[l]

@@ -5,6 +5,9 @@ cdef enum:
     FEWEST_TOGETHER = 3     # a step of all lanes costs about as much as so many of one, of two lanes as one
     NEAR_TOGETHER = 256      # instances that are stepped in turn: most of those with few like them find some
 
+#: The key of instances that nothing touches, which is none of bodies in contact: see `steady_key`
+cdef unsigned long long TOUCHES_NOTHING = 0x5555555555555555
+
 
 #: The functions below for what is a stepper, without a reference that a thread without the interpreter could not count
 ctypedef unsigned long long (*SteadyKey)(void* stepper) noexcept nogil
@@ -210,8 +213,8 @@ cdef unsigned long long steady_key(ModelStepper self) noexcept nogil:
     cdef unsigned long long bodies = 0, once = 0, more = 0, all = 0, bit
     cdef int c, ports, rows = 0
     cdef double h = self.shared.schedule.span
-    if not (self.shared.schedule.spans == NULL and self.linear.started[0] and self.lane.reuses[0].have and x.have_ports[0]
-            and may_keep(x) and not self.parted
+    if not (self.shared.schedule.spans == NULL and self.linear.started[0] and self.lane.reuses[0].have
+            and (may_keep(x) or not x.have_ports[0]) and not self.parted
             and has_length(self.lane.guesses[0].seen, h) and has_length(x.past.seen, h)
             and self.lane.clock.h_last == h
             and not self.lane.progress.opening and self.watched_out == NULL
@@ -219,6 +222,10 @@ cdef unsigned long long steady_key(ModelStepper self) noexcept nogil:
         return 0
     for c in range(x.plain):
         e = &self.touch[c]
+        if not x.have_ports[0]:
+            if x.active[c] or e.kind == RUBS:
+                return 0
+            continue
         if x.active[c] == ARRIVED or (x.active[c] and not on_ground(e) and e.kind != RUBS):
             return 0
         if x.active[c]:
@@ -232,6 +239,8 @@ cdef unsigned long long steady_key(ModelStepper self) noexcept nogil:
                 bit = (<unsigned long long>1) << (e.patch & 63)
                 more |= once & bit
                 once |= bit
+    if not x.have_ports[0]:
+        return TOUCHES_NOTHING if x.past.seen.count == 0 and x.idled[0] == 0.0 else 0
     bodies ^= more << 32 | more >> 32
     # see `compare_members`
     ports = kept_ports(x, self.shared.m.nbody)
@@ -252,7 +261,7 @@ cdef void lend(ModelStepper self, Home* h, bint own) noexcept nogil:
     h.moved, h.told, h.P, h.answers = x.moved, x.told, x.P, x.answers
     h.past_seen, h.past_table, h.idled, h.jumped = x.past.seen, x.past.table, x.idled, self.post_contact.jumped
     h.node_before, h.pushed_before = self.post_contact.node_before, self.post_contact.pushed_before
-    h.ports, h.owner, h.owner_past = kept_ports(x, self.shared.m.nbody), x.owner_kept, x.owner_past
+    h.ports, h.owner, h.owner_past = (kept_ports(x, self.shared.m.nbody) if x.have_ports[0] else 0), x.owner_kept, x.owner_past
 
 
 cdef void take_home(ModelStepper self, const Home* h) noexcept nogil:

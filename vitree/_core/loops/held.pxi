@@ -102,6 +102,10 @@ cdef inline bint in_contact(ModelStepper self) noexcept nogil:
     return self.contact.solved
 
 
+cdef inline long step_number(ModelStepper self, int lane) noexcept nogil:
+    return self.lane.clock.steps
+
+
 cdef double impulse_residual(ModelStepper self, double e) noexcept nogil:
     # r - the impulse of the momentum at the start of the step
     if not isfinite(e):
