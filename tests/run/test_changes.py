@@ -379,6 +379,22 @@ def test_the_state_of_a_body_is_seen_and_set():
     np.testing.assert_allclose(run.q[-1][7:10] - (1, 2, 4), [0.5 * 10 * DT, 0, 0], atol=1e-12)
 
 
+@pytest.mark.parametrize("method", ["linear-time", "rk4"])
+def test_a_simulation_begins_anew_at_its_own_state(method):
+    """Its ``q``, ``v`` and ``p`` are views of what begins anew."""
+    model = vt.load_urdf(vt.find_robot("arm6"))
+    sim = vt.Simulation(model, v0=np.full(model.nv, 0.1), dt=DT, method=method)
+    sim.step(5)
+    q, v = sim.q.copy(), sim.v.copy()
+    sim.reset(sim.q, sim.v)
+    assert sim.steps == 0
+    np.testing.assert_array_equal(sim.q, q)
+    np.testing.assert_allclose(sim.v, v, rtol=0, atol=1e-14)
+    p = sim.p.copy()
+    sim.reset(sim.q, p0=sim.p)
+    np.testing.assert_allclose(sim.p, p, rtol=0, atol=1e-14)
+
+
 def test_states_of_joints_are_set_by_name():
     model = vt.load_urdf(vt.find_robot("arm6"))
     sim = vt.Simulation(model, dt=DT, tolerance=1e-13)

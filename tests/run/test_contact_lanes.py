@@ -185,6 +185,57 @@ def test_joints_at_their_limits_leave_the_lanes_and_others_do_not(shape):
     assert (np.abs(pair.rows[0][0][:, 7:]) > 0.2499).any()
 
 
+def thrown(model, count, dt, spread):
+    """Instances that leave the ground at 2 m/s, turning, for 0.4 s."""
+    found = instances(model, count, dt, spread, seed=5)
+    for k, one in enumerate(found):
+        v = np.zeros(model.nv)
+        v[2], v[3:6], v[6:] = 2.0 + 0.02 * k, 0.5 * np.cos(k + np.arange(3)), spread
+        one.reset(one.q, v)
+    return found
+
+
+@pytest.mark.parametrize("shape, legs, more", [
+    ("spheres", 4, {}), ("points", 2, {}), ("spheres", 3, {"limit": 1.5}),
+    ("points", 4, {"belly": vt.Box((0.3, 0.2, 0.1))}),
+])  # fmt: skip
+def test_flights_are_in_lanes_up_to_the_landing(shape, legs, more):
+    """Under targets that jump, which change the orders of extrapolation and ask for other operators."""
+    model, count = walker(shape, legs, **more), 2 * wide().VT_LANES + 3
+    pair = Pair(model, count, dt=4e-3, begin=thrown)
+    rng = np.random.default_rng(3)
+    for k in range(60):
+        if k == 20:
+            before = pair.lanes.together, pair.lanes.steps
+        noise = 0.05 * rng.normal(size=(count, model.nv - 6))
+        pair.step(4, inputs=0.2 * np.sin(0.3 * k + np.arange(model.nv - 6)) + noise)
+        if k == 20:
+            assert min(one.gaps.min() for one in pair.held) > 0.01
+            assert before[0] > 0.9 * before[1]
+    assert (pair.held[0].contacts.impulse != 0.0).any() or pair.held[0].gaps.min() < 0.01
+
+
+@pytest.mark.parametrize("limits", ["ignore", "enforce"])
+def test_robots_without_contacts_are_in_lanes(limits):
+    """Two trees, one of which floats, with joints of every kind; limits that are enforced are far."""
+    tree = vt.Tree("both")
+    tree.limits = limits
+    for name, first in (("arm", vt.ry("arm base", lower=-9.0, upper=9.0)), ("figure", vt.free("root"))):
+        at = tree.world.add(first, vt.body(name, 2.0, (0.05, 0.04, 0.03), com=(0, 0, 0.1)))
+        for k, joint in enumerate((vt.ball, vt.rx, vt.tz)):
+            link = vt.body(f"{name} {k}", 0.5, (4e-3, 3e-3, 2e-3), com=(0, 0.1, 0))
+            at = at.add(joint(f"{name} {k}"), vt.ty(0.2), link)
+    model, count = tree.compile().with_drives({"arm base": (60.0, 2.0), "* 1": (30.0, 1.0)}), 2 * wide().VT_LANES + 1
+    rng = np.random.default_rng(0)
+    starts = [(model.integrate(model.neutral(), 0.3 * rng.normal(size=model.nv)), rng.normal(size=model.nv))
+              for _ in range(count)]  # fmt: skip
+    pair = Pair(model, count, begin=lambda *_: [vt.Simulation(model, q, v, dt=2e-3) for q, v in starts])
+    for k in range(50):
+        inputs = 0.3 * np.sin(0.2 * k + np.arange(3)) * np.ones((count, 1))
+        assert not pair.step(4, inputs=inputs, torque=0.1 * rng.normal(size=(count, model.nv))).any()
+    assert pair.lanes.together > 0.9 * pair.lanes.steps
+
+
 def test_instances_that_begin_anew_join_the_others():
     """After a few steps of their own, whatever the time since their start."""
     model = walker()

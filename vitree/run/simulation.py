@@ -7,6 +7,7 @@ import functools
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
@@ -625,7 +626,8 @@ class Simulation:
             If the start is wrong.
         """
         starts: Keywords = {"q0": q0, "v0": v0, "p0": p0, "t0": t0}
-        changed = {name: value for name, value in starts.items() if value is not None}
+        # q and v of this simulation are of memory that begins anew
+        changed: Keywords = {name: copy(value) for name, value in starts.items() if value is not None}
         if "p0" in changed and "v0" not in changed:
             changed["v0"] = None
         elif "v0" in changed and "p0" not in changed:

@@ -1,10 +1,10 @@
-# Steps in contact of several instances, a lane each, that go on as the step before: points and spheres on the ground are in
-# contact, of the same bodies in all lanes, nothing strikes, and the operator and its response to impulses are at hand. Joints
-# with dry friction are members in all lanes, with a port each. Each instance has a stepper of its own, whose kept memory is
-# read, and written where steps were taken. A lane for which anything else holds leaves: its stepper takes the step. If contacts
-# close that are no members, a lane leaves with its trial; lanes that the same contacts join go on together, others by their
-# steppers. The algorithm is that of contact/variational.pxi with one tree, to the bit. Rows of contacts that a lane does not
-# have are zeros there, with a diagonal of 1: sums and corrections are those without.
+# Steps of several instances, a lane each, that go on as the step before: nothing touches, or points and spheres on the ground
+# are in contact, of the same bodies in all lanes, nothing strikes, and the operator and its response to impulses are at hand.
+# Joints with dry friction are members in all lanes, with a port each. Each instance has a stepper of its own, whose kept memory
+# is read, and written where steps were taken. A lane for which anything else holds leaves: its stepper takes the step. If
+# contacts close that are no members, a lane leaves, from another contact on with its trial; lanes that the same contacts join
+# go on together, others by their steppers. The algorithm is that of contact/variational.pxi with one tree, to the bit. Rows of
+# contacts that a lane does not have are zeros there, with a diagonal of 1: sums and corrections are those without.
 
 cdef enum:
     LANE_PASSES = 8         # most corrections of a step in lanes
@@ -176,7 +176,7 @@ cdef void list_arrays(ModelStepper self, TouchLanes* x, vt_real** own, int* size
     cdef const HomePlan* plan = x.plan
     cdef Guess* g = self.lane.guess
     cdef OperatorPart part[OPERATOR_PARTS]
-    cdef int n = self.nv, bodies = self.shared.m.nbody
+    cdef int n = self.nv, bodies = self.shared.m.nbody, touches = plan.contacts > 0
     self.method.operator_parts(self, part)
     own[0], size[0] = self.lane.state.q, self.nq
     own[1], size[1] = self.lane.state.x, n
@@ -184,14 +184,14 @@ cdef void list_arrays(ModelStepper self, TouchLanes* x, vt_real** own, int* size
     own[3], size[3] = <vt_real*>self.linear.node1, bodies * <int>(sizeof(Node) // sizeof(vt_real))
     own[4], size[4] = self.linear.weight1, n
     own[5], size[5] = x.past.table, guess_rows(False) * plan.ports
-    own[6], size[6] = &x.moved, 1
+    own[6], size[6] = &x.moved, touches
     own[7], size[7] = x.lam, 3 * plan.contacts
     own[8], size[8] = x.way, 3 * plan.contacts
     own[9], size[9] = x.hold, plan.contacts
     own[10], size[10] = x.gap_before, plan.contacts
     own[11], size[11] = x.told, TOLD * plan.contacts
-    own[12], size[12] = &x.idled, 1
-    own[13], size[13] = x.node_before, self.nq
+    own[12], size[12] = &x.idled, touches
+    own[13], size[13] = x.node_before, self.nq * touches
     own[14], size[14] = self.lane.drive.u_before, self.shared.schedule.nu
     own[15], size[15] = self.lane.drive.tau_before, n
     own[16], size[16] = <vt_real*>part[0].at, <int>(part[0].size // sizeof(vt_real))
@@ -269,7 +269,9 @@ cdef void come(ModelStepper self, TouchLanes* x) noexcept nogil:
         h = x.home[l]
         u[l] = <double*>h.u
         x.field[l] = h.field
-        self.lane.guess.seen[l], x.past.seen[l] = h.seen[0], h.past_seen[0]
+        self.lane.guess.seen[l] = h.seen[0]
+        if x.plan.contacts:
+            x.past.seen[l] = h.past_seen[0]
         self.lane.operator.pivot_signs[l], self.lane.reuse[l] = h.pivot_signs[0], h.reuse[0]
         x.changed[l], self.lane.drive.varied[l] = False, h.varied[0]
         if not same_ports(h.owner_past, x.plan, self.shared.m.nbody):
@@ -311,8 +313,9 @@ cdef void go_home(ModelStepper self, TouchLanes* x, const bint* some) noexcept n
         h = x.home[l]
         if not some[l]:
             continue
-        h.seen[0], h.jumped[0] = self.lane.guess.seen[l], x.jumped[l]
-        h.varied[0] = self.lane.drive.varied[l]
+        h.seen[0], h.varied[0] = self.lane.guess.seen[l], self.lane.drive.varied[l]
+        if x.plan.contacts:
+            h.jumped[0] = x.jumped[l]
         if x.plan.ports:
             h.past_seen[0] = x.past.seen[l]
             note_owners(x, h.owner_past, self.shared.m.nbody)

@@ -1,5 +1,5 @@
-# Steps of many instances in contact, those that are alike in lanes: of each group of instances with the same contacts as many
-# as there are lanes at once, and the others by their own steppers. One lane's side of lanes/contact.pxi.
+# Steps of many instances with a stepper each, those that are alike in lanes: of each group of instances with the same contacts,
+# or with none, as many as there are lanes at once, and the others by their own steppers. One lane's side of lanes/contact.pxi.
 
 cdef enum:
     FEWEST_TOGETHER = 3     # a step of all lanes costs about as much as so many of one, of two lanes as one
@@ -32,10 +32,10 @@ cdef inline int count_on_ground(ModelStepper stepper) noexcept nogil:
 
 
 def contact_lane_plan(ModelStepper stepper):
-    """The address of the plan of blocks that take steps in contact of such steppers together; 0 if none can.
+    """The address of the plan of blocks that take steps of such steppers together; 0 if none can.
 
-    They support points and spheres on planes and height fields, of one tree, that neither bounce nor yield, and limits and
-    dry friction of joints.
+    They support models without contacts, and points and spheres on planes and height fields, of one tree, that neither bounce
+    nor yield, and limits and dry friction of joints.
     """
     cdef Shared* s = &stepper.shared
     cdef LanePlan* plan
@@ -43,10 +43,10 @@ def contact_lane_plan(ModelStepper stepper):
     cdef const TouchSpan* on
     cdef int c, k, points, joints
     cdef bint inside
-    if (stepper.kind != METHOD_LINEAR_TIME or not 0 < stepper.contact.plain <= STEADY_CONTACTS or s.nload or s.count or s.m.nlocked
+    if (stepper.kind != METHOD_LINEAR_TIME or stepper.contact.plain > STEADY_CONTACTS or s.nload or s.count or s.m.nlocked
             or stepper.user is not None or stepper.gates or s.schedule.calls_user or s.schedule.adaptive or stepper.led_count
             or s.choices.stages != 1 or stepper.elastic or stepper.events or stepper.rolls or stepper.contacts.yields
-            or stepper.contact.trees != 1 or stepper.contact.turns
+            or stepper.contact.turns
             or s.choices.solver != AUTO or stepper.method.dense(stepper) or stepper.lane.bodies.predicts
             or not stepper.method.fits_lanes(stepper)):
         return 0
@@ -67,7 +67,7 @@ def contact_lane_plan(ModelStepper stepper):
             if not inside and e.kind != AT_LIMIT and (on_ground(e) or on.ball < 0 or on.other < 0):
                 return 0
     points, joints = count_on_ground(stepper), count_of_kind(stepper, RUBS)
-    if points > STEADY_MEMBERS or joints > STEADY_JOINTS or not points + joints:
+    if points > STEADY_MEMBERS or joints > STEADY_JOINTS or (points + joints and stepper.contact.trees != 1):
         return 0
     plan = <LanePlan*>stepper.memory.given(sizeof(LanePlan))
     plan.layout, plan.kind, plan.shared = lane_layout(), stepper.kind, s[0]
@@ -205,7 +205,7 @@ cdef inline bint has_length(const Seen* x, double h) noexcept nogil:
 
 
 cdef unsigned long long steady_key(ModelStepper self) noexcept nogil:
-    # of instances whose steps may be taken together it is the same; 0: the stepper takes it
+    # of instances whose steps may be taken together it is the same, in flight TOUCHES_NOTHING; 0: the stepper takes it
     # the same bodies are in contact, and the same ones of those with patches at more than one point; of a few points, all of
     # which have to be the same, also these
     cdef Touching* x = &self.contact
@@ -213,16 +213,17 @@ cdef unsigned long long steady_key(ModelStepper self) noexcept nogil:
     cdef unsigned long long bodies = 0, once = 0, more = 0, all = 0, bit
     cdef int c, ports, rows = 0
     cdef double h = self.shared.schedule.span
+    cdef bint touches = self.ntouch and x.have_ports[0]
     if not (self.shared.schedule.spans == NULL and self.linear.started[0] and self.lane.reuses[0].have
-            and (may_keep(x) or not x.have_ports[0]) and not self.parted
-            and has_length(self.lane.guesses[0].seen, h) and has_length(x.past.seen, h)
+            and (may_keep(x) or not touches) and not self.parted
+            and has_length(self.lane.guesses[0].seen, h) and (not touches or has_length(x.past.seen, h))
             and self.lane.clock.h_last == h
             and not self.lane.progress.opening and self.watched_out == NULL
-            and self.memory.seats.free_count == self.memory.seats.count):
+            and (not self.ntouch or self.memory.seats.free_count == self.memory.seats.count)):
         return 0
     for c in range(x.plain):
         e = &self.touch[c]
-        if not x.have_ports[0]:
+        if not touches:
             if x.active[c] or e.kind == RUBS:
                 return 0
             continue
@@ -239,8 +240,8 @@ cdef unsigned long long steady_key(ModelStepper self) noexcept nogil:
                 bit = (<unsigned long long>1) << (e.patch & 63)
                 more |= once & bit
                 once |= bit
-    if not x.have_ports[0]:
-        return TOUCHES_NOTHING if x.past.seen.count == 0 and x.idled[0] == 0.0 else 0
+    if not touches:
+        return TOUCHES_NOTHING if not self.ntouch or (x.past.seen.count == 0 and x.idled[0] == 0.0) else 0
     bodies ^= more << 32 | more >> 32
     # see `compare_members`
     ports = kept_ports(x, self.shared.m.nbody)
@@ -261,7 +262,8 @@ cdef void lend(ModelStepper self, Home* h, bint own) noexcept nogil:
     h.moved, h.told, h.P, h.answers = x.moved, x.told, x.P, x.answers
     h.past_seen, h.past_table, h.idled, h.jumped = x.past.seen, x.past.table, x.idled, self.post_contact.jumped
     h.node_before, h.pushed_before = self.post_contact.node_before, self.post_contact.pushed_before
-    h.ports, h.owner, h.owner_past = (kept_ports(x, self.shared.m.nbody) if x.have_ports[0] else 0), x.owner_kept, x.owner_past
+    h.ports, h.owner, h.owner_past = (
+        kept_ports(x, self.shared.m.nbody) if self.ntouch and x.have_ports[0] else 0), x.owner_kept, x.owner_past
 
 
 cdef void take_home(ModelStepper self, const Home* h) noexcept nogil:
