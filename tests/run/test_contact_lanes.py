@@ -376,6 +376,28 @@ def test_rollouts_under_a_policy_are_those_of_single_runs():
             np.testing.assert_array_equal(found.v[k, row], alone.v)
 
 
+@pytest.mark.parametrize("own", [False, True])
+def test_arms_under_a_policy_are_those_of_single_runs(own):
+    """Without contacts; also of masses of their own."""
+    model, count = vt.load_urdf(vt.find_robot("panda"), mimic="independent").with_drives({"*": (60.0, 2.0)}), 19
+    rng = np.random.default_rng(2)
+    q0 = np.array([model.integrate(model.neutral(), 0.1 * rng.normal(size=model.nv)) for _ in range(count)])
+    masses = {name: 1.0 + rng.random(count) for name in ("panda_link2", "panda_hand")} if own else {}
+
+    def policy(t, q, v):
+        return 0.3 * np.sin(3 * t) - 0.002 * v
+
+    found = vt.rollout(model, q0, duration=0.2, dt=2e-3, control=vt.Control(targets=policy),
+                       parameters={"mass": masses} if own else None)  # fmt: skip
+    for k in (0, 7, 18):
+        one = model.with_parameters(mass={name: row[k] for name, row in masses.items()}) if own else model
+        alone = vt.Simulation(one, q0[k], dt=2e-3)
+        for row in range(1, 101):
+            alone.step(1, vt.Control(targets=policy(2e-3 * (row - 1), alone.q[None], alone.v[None])[0]))
+            np.testing.assert_array_equal(found.q[k, row], alone.q)
+            np.testing.assert_array_equal(found.v[k, row], alone.v)
+
+
 @pytest.mark.parametrize("every", [None, 1, 7])
 def test_rollouts_without_functions_are_those_of_instances_one_by_one(every, monkeypatch):
     """All that a rollout has, of robots that stand, stumble and fail, by parts of which one is short."""
