@@ -1480,7 +1480,6 @@ cdef void step_together(ModelStepper self, const HomePlan* plan, Home** home, in
         home[l].status, home[l].steps, home[l].answered = OK, 0, False
         home[l].corrections = home[l].most = home[l].passes = home[l].rested = home[l].factored = home[l].solves = 0
         home[l].more_residuals = 0
-        self.lane.newton.foreseen[l] = False
     come(self, x)
     x.known = False
     for k in range(max(steps, 1)):
@@ -1530,8 +1529,8 @@ cdef void step_of_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
             take_trials(self, x)
         begin_passes(self, x)
         solve_in_lanes(self, x)
-        memcpy(self.lane.newton.r, x.residual, self.nv * sizeof(vt_real))
         if any_of(x.on):
+            memcpy(self.lane.newton.r, x.residual, self.nv * sizeof(vt_real))
             self.method.finish(self)
     else:
         memset(x.on, 0, VT_WIDTH * sizeof(bint))
@@ -1540,8 +1539,8 @@ cdef void step_of_lanes(ModelStepper self, TouchLanes* x) noexcept nogil:
         end_in_lanes(self, x)
     for l in range(VT_WIDTH):
         if not x.on[l]:
-            # see `second_guess`
-            self.lane.guess.seen[l].count = seen[l]
+            # what `second_guess` and `foresee` have changed in a step that is not accepted
+            self.lane.guess.seen[l].count, self.lane.newton.foreseen[l] = seen[l], False
 
 
 cdef void step_freely(ModelStepper self, TouchLanes* x) noexcept nogil:
