@@ -90,3 +90,15 @@ def test_wrong_inputs():
             lqr(at, inputs=inputs, **task)
     with pytest.raises(vt.UnknownNameError, match="velocity or input"):
         lqr(at, **task | {"actuators": ["thrusts"], "R": [1.0]})
+
+
+def test_prescribed_coordinates_are_no_actuators():
+    tree = vt.Tree("crane")
+    cart = tree.world.add(vt.tx("trolley", kinematic=True), vt.body("cart", 5.0))
+    cart.add(vt.ry("swing", damping=0.01), vt.tz(-1.0), vt.body("load", 2.0, (0.01, 0.01, 0.01)))
+    crane = tree.compile()
+    along = vt.simulate(crane, [0.0, 0.1], duration=0.1, dt=0.02).linearize()
+    for regulator, step in ((lqr, vt.linearize(crane, dt=0.02)), (tvlqr, along)):
+        with pytest.raises(vt.InputError, match="'trolley', which is prescribed"):
+            regulator(step, np.ones(4), [0.1], actuators=["trolley"])
+        assert regulator(step, np.ones(4), [0.1], actuators=["swing"]).K.shape[-2:] == (1, 4)

@@ -265,7 +265,14 @@ def actuated(model: Model, actuators: Sequence[str] | None, inputs: bool = False
             raise UnknownNameError("velocity or input" if inputs else "velocity", name, known, argument="actuators")
     if not names:
         raise InputError("actuators", actuators, "names no velocity; give one at least")
-    return np.array([known.index(name) for name in dict.fromkeys(names)])
+    acts = np.array([known.index(name) for name in dict.fromkeys(names)])
+    given = acts[acts < model.nv] if inputs and actuators is not None else acts[:0]
+    for k in given[np.asarray(model.flat.kinematic, dtype=bool)[given]]:
+        raise InputError(
+            "actuators", actuators, f"names {model.v_names[k]!r}, which is prescribed: no force moves it. A joint that "
+            "is not prescribed may have a drive (`with_drives`), whose target a regulator can move"
+        )
+    return acts
 
 
 def limits_of(limits: ArrayLike, m: int) -> tuple[np.ndarray, np.ndarray]:
