@@ -260,19 +260,18 @@ def actuated(model: Model, actuators: Sequence[str] | None, inputs: bool = False
     known = [*model.v_names, *(model.input_names if inputs else ())]
     what = "names of velocities or inputs" if inputs else "names of velocities"
     names = model.v_names if actuators is None else several(actuators, "actuators", what)
+    prescribed = [name for name, held in zip(model.v_names, model.flat.kinematic, strict=True) if held]
     for name in names:
         if not isinstance(name, str) or name not in known:
             raise UnknownNameError("velocity or input" if inputs else "velocity", name, known, argument="actuators")
+        if actuators is not None and name in prescribed:
+            raise InputError(
+                "actuators", actuators, f"names {name!r}, which is prescribed: no force moves it. A joint that is not "
+                "prescribed may have a drive (`with_drives`), whose target a regulator can move"
+            )
     if not names:
         raise InputError("actuators", actuators, "names no velocity; give one at least")
-    acts = np.array([known.index(name) for name in dict.fromkeys(names)])
-    given = acts[acts < model.nv] if inputs and actuators is not None else acts[:0]
-    for k in given[np.asarray(model.flat.kinematic, dtype=bool)[given]]:
-        raise InputError(
-            "actuators", actuators, f"names {model.v_names[k]!r}, which is prescribed: no force moves it. A joint that "
-            "is not prescribed may have a drive (`with_drives`), whose target a regulator can move"
-        )
-    return acts
+    return np.array([known.index(name) for name in dict.fromkeys(names)])
 
 
 def limits_of(limits: ArrayLike, m: int) -> tuple[np.ndarray, np.ndarray]:
