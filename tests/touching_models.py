@@ -62,6 +62,34 @@ def thrown(model: vt.Model, seed: int, lift: float = 0.05) -> tuple[np.ndarray, 
     return q, v
 
 
+def walker(seed: int) -> tuple[vt.Model, np.ndarray, np.ndarray]:
+    """A trunk on one to three legs of two joints, with feet of random kinds, above the ground; the model, q and v."""
+    rng = np.random.default_rng(seed)
+    tree = vt.Tree("walker")
+    trunk = tree.world.add(vt.free("base"), vt.body("trunk", 3.0 + rng.random(), (0.05, 0.06, 0.04)))
+    tree.contact(vt.Ground(friction=rng.choice([0.3, 0.6, 0.9])), vt.Contact("trunk", shapes=vt.Box((0.3, 0.2, 0.15))))
+    corners = [(x, y, -0.05) for x in (-0.1, 0.1) for y in (-0.05, 0.05)]
+    feet = (
+        {"points": [(0, 0, -0.05)]}, {"points": corners}, {"shapes": vt.Sphere(0.06)},
+        {"shapes": vt.Box((0.2, 0.1, 0.08))}, {"shapes": vt.Capsule(0.05, 0.15)},
+    )  # fmt: skip
+    legs = int(rng.integers(1, 4))
+    for k in range(legs):
+        angle = 2 * np.pi * k / legs + rng.random()
+        bound = {"lower": -0.4, "upper": 0.5} if rng.random() < 0.3 else {}
+        hip, knee = (vt.ry if rng.random() < 0.5 else vt.rx for _ in range(2))
+        thigh = trunk.add(vt.tx(0.25 * np.cos(angle)), vt.ty(0.25 * np.sin(angle)), hip(f"hip{k}", **bound),
+                          vt.tz(-0.25), vt.body(f"thigh{k}", 1.0, (0.02, 0.02, 0.005)))  # fmt: skip
+        thigh.add(knee(f"knee{k}"), vt.tz(-0.2), vt.body(f"foot{k}", 0.6, (0.01, 0.01, 0.01)))
+        tree.contact(vt.Contact(f"foot{k}", **feet[rng.integers(len(feet))]))
+    tree.limits = "enforce" if rng.random() < 0.4 else "report"
+    model = tree.compile()
+    turns = np.concatenate([np.zeros(3), 0.15 * rng.normal(size=3), rng.uniform(-0.3, 0.3, model.nv - 6)])
+    q = vt.place_on_ground(model, model.integrate(model.neutral(), turns))
+    q[2] += 0.003
+    return model, q, 0.5 * rng.normal(size=model.nv)
+
+
 def crate() -> tuple[vt.Model, np.ndarray]:
     """A crate that stands on the corners of its base, and that configuration."""
     tree = vt.Tree("crate")

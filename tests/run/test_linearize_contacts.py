@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from step_differences import compared, slope
-from touching_models import GROUNDS, crawler, thrown
+from touching_models import GROUNDS, crawler, standing, thrown, walker
 
 import vitree as vt
 from vitree.control import lqr
@@ -311,9 +311,12 @@ def test_all_shapes_on_all_surfaces(shape, surface):
         run = vt.simulate(model, q, v, duration=0.252, dt=0.004, method=method)
         touched = np.unique(run.contacts.record) - 1
         for k in rng.permutation(touched[touched > 2])[:3].tolist():
+            if surface != "yields" and (run.contacts.record == k + 1).sum() > 3:
+                continue  # more points of a body share the load than it needs
             try:
                 found, expected, _ = compared(model, q, v, 0.004, method, k, 1e-5)
-            except UnexplainedError:  # an impact of several corners, taken in parts
+            except UnexplainedError:
+                assert shape == "cylinder"  # its points on the rim are not known well enough
                 break
             size = np.abs(expected).max()
             noise = np.abs(compared(model, q, v, 0.004, method, k, 2e-6)[1] - expected).max() / size
@@ -321,3 +324,73 @@ def test_all_shapes_on_all_surfaces(shape, surface):
                 sound += 1
                 np.testing.assert_allclose(found, expected, rtol=0, atol=max(within, 20 * noise) * size)
     assert sound >= 4
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+def test_random_robots(method):
+    """Feet of every kind that stand, slide, roll, tip and land, joints at stops, where differences converge."""
+    sound = lands = 0
+    for seed in range(12):
+        model, q, v = walker(seed)
+        run = vt.simulate(model, q, v, duration=0.164, dt=0.004, method=method)
+        touched = np.unique(run.contacts.record) - 1
+        # the first step in which a foot touches, and others
+        chosen = np.random.default_rng(seed).permutation(touched[touched > 2])[:2].tolist()
+        for k in {*touched[:1].tolist(), *chosen}:
+            found, expected, _ = compared(model, q, v, 0.004, method, k, 1e-5)
+            size = np.abs(expected).max()
+            noise = np.abs(compared(model, q, v, 0.004, method, k, 2e-6)[1] - expected).max() / size
+            if noise < 1e-8:  # else another phase begins within the displacements
+                sound, lands = sound + 1, lands + (k == touched[0])
+                np.testing.assert_allclose(found, expected, rtol=0, atol=max(1e-8, 20 * noise) * size)
+    assert sound >= 24 and lands >= 6
+
+
+def test_corners_that_a_landing_does_not_load():
+    """A corner that the free motion closes, and another one keeps open, does not move the centre of the patch."""
+    tree = vt.Tree("box")
+    tree.world.add(vt.free("b"), vt.body("box", 1.0, (0.01, 0.012, 0.009)))
+    tree.contact(vt.Ground(friction=0.5), vt.Contact("box", shapes=vt.Box((0.2, 0.25, 0.15))))
+    model = tree.compile()
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        q = vt.place_on_ground(model, model.integrate(model.neutral(), np.r_[0, 0, 0, rng.normal(size=3)]))
+        q[2] += 0.05
+        run = vt.simulate(model, q, rng.normal(size=6), duration=1.0, dt=0.004)
+        run.linearize()  # raises an error where the impulses do not lead to the momenta
+        # the momentum about the origin changes by gravity, half of it at each node, and by the recorded wrench
+        turn = np.array([model.frame_pose("box", x)[:3, :3] for x in run.q])
+        force, about = (np.einsum("kij,kj->ki", turn, p) for p in (run.p[:, :3], run.p[:, 3:]))
+        angular = about + np.cross(run.q[:, :3], force)
+        weight = np.array([0.0, 0.0, -9.81 * 0.004])
+        given = 0.004 * run.contacts.wrench(len(run), "box")[1:]
+        pulled = np.cross(0.5 * (run.q[1:, :3] + run.q[:-1, :3]), weight)
+        np.testing.assert_allclose(np.diff(angular, axis=0), given[:, :3] + pulled, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(np.diff(force, axis=0), given[:, 3:] + weight, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["g1", "solo12"])
+def test_robots_that_land_and_stand(name):
+    """A humanoid on corners of its soles and a quadruped on spheres: landing, sliding and at rest."""
+    if name == "g1":
+        model, q = standing(name)
+    else:
+        tree = vt.read_urdf(vt.find_robot(name), base="free")
+        feet = [vt.Contact(f"{leg}_FOOT", shapes=vt.Sphere(0.016)) for leg in ("FL", "FR", "HL", "HR")]
+        tree.contact(vt.Ground(friction=0.7), feet)
+        model = tree.compile().with_drives({"*": (10.0, 0.3)})
+        q = vt.place_on_ground(model, model.integrate(model.neutral(), np.r_[np.zeros(6), np.tile([0, 0.8, -1.6], 4)]))
+    q[2] += 0.01
+    v = np.concatenate([[0.3, 0.1], np.zeros(model.nv - 2)])
+    run = vt.simulate(model, q, v, duration=0.3, dt=0.002)
+    run.linearize()
+    touched = np.unique(run.contacts.record) - 1
+    sound = 0
+    for k in (int(touched[0]), int(touched[0]) + 5, 140):
+        found, expected, _ = compared(model, q, v, 0.002, "linear-time", k, 1e-5)
+        size = np.abs(expected).max()
+        noise = np.abs(compared(model, q, v, 0.002, "linear-time", k, 2e-6)[1] - expected).max() / size
+        if noise < 1e-8:
+            sound += 1
+            np.testing.assert_allclose(found, expected, rtol=0, atol=max(1e-8, 20 * noise) * size)
+    assert sound >= 2

@@ -141,6 +141,35 @@ def contacts_within(ModelStepper stepper, const double[:, ::1] q):
     return out
 
 
+cdef void find_patch_gaps(ModelStepper self, const double* q, const Pose* pose) noexcept nogil:
+    # the gaps of the centres of patches of points at the start q of the step just taken: see `centre_patches`
+    cdef Touching* x = &self.contact
+    cdef const vt_contact* e
+    cdef Touch at
+    cdef bint summing, before
+    cdef int c, p
+    memset(x.patch_count, 0, x.patches * sizeof(int))
+    for c in range(self.ntouch):
+        if self.touch[c].patch >= 0 and settled_pushed(self, c):
+            x.patch_count[self.touch[c].patch], x.patch_points[self.touch[c].patch] = 2, 0
+            x.patch_gap[self.touch[c].patch], x.patch_least[self.touch[c].patch] = 0.0, INFINITY
+    for summing in range(2):
+        for c in range(self.ntouch):
+            e, p = &self.touch[c], self.touch[c].patch
+            if p < 0 or e.slot >= 0 or x.patch_count[p] == 0:
+                continue
+            touch_at(e, q, pose, NULL, NULL, &at)
+            before = self.post_contact.pushed_before[c] and not has_left(e, at.gap)
+            if not summing:
+                x.patch_least[p] = min(x.patch_least[p], -INFINITY if before else at.gap)
+            elif before or at.gap <= x.patch_least[p] + LEVEL:
+                x.patch_points[p] += 1
+                x.patch_gap[p] += at.gap
+    for p in range(x.patches):
+        if x.patch_count[p] > 0 and x.patch_points[p] > 1:
+            x.patch_gap[p] /= x.patch_points[p]
+
+
 cdef double pair_gap(const vt_pair* p, const Pose* pose) noexcept nogil:
     cdef Placed A, B
     cdef Near x
@@ -170,21 +199,10 @@ def step_wrench(ModelStepper stepper, const double[::1] signs, double dt, about)
     require_size(signs.shape[0], stepper.contacts.count, "signs of contacts")
     centre = vec3(about[0], about[1], about[2])
     memset(out, 0, 6 * sizeof(double))
-    memset(x.patch_count, 0, x.patches * sizeof(int))
-    memset(x.patch_turn, 0, x.patches * sizeof(double))
     if not pushed_any(stepper):
         return made
     pose = poses_at(stepper, q)
-    # the mean gaps of patches at the start of the step, of the points that act or acted in the step before
-    for c in range(stepper.ntouch):
-        e = &stepper.touch[c]
-        if e.patch < 0 or e.slot >= 0 or not (stepper.post_contact.pushed_before[c] or settled_pushed(stepper, c) or e.stiffness != INFINITY):
-            continue
-        touch_at(e, q, pose, NULL, NULL, &at)
-        # compliant contacts take part where they are compressed, whether they act or not
-        if stepper.post_contact.pushed_before[c] or settled_pushed(stepper, c) or at.gap < e.softness:
-            x.patch_count[e.patch] += 1
-            x.patch_turn[e.patch] += at.gap
+    find_patch_gaps(stepper, q, pose)
     for c in range(stepper.ntouch):
         if not settled_pushed(stepper, c):
             continue

@@ -643,11 +643,11 @@ def require_explained(model: Model, h: float, found: Slopes | NodeSlopes, p: np.
     off = np.abs(ends - p2)[:, free].max(axis=1, initial=0.0)
     worst = int(np.argmax(off / size))
     if not off[worst] <= (UNEXPLAINED_BY_CONTACT if model.has_contact else UNEXPLAINED) * size[worst]:
-        struck = "an impact in it was resolved in parts, " if model.has_contact else ""
-        later = ", from the end of such an impact on" if model.has_contact else ""
+        struck = "an impact was located within it, " if model.has_contact else ""
+        located = ", and without max_impacts" if model.has_contact else ""
         raise UnexplainedError(
             f"step {begin + worst // parts + 1} does not end where the model's forces and a torque lead to (off by "
             f"{off[worst]:.2g} of {size[worst]:.2g}): {struck}other forces acted, it was taken in halves that the run "
             "does not tell, or the states are not those of equal steps; "
-            f"linearize a run that records each step, without wrenches and pushes{later}"
+            f"linearize a run that records each step, without wrenches and pushes{located}"
         )

@@ -240,7 +240,8 @@ def places_of(model: ContactMethods, number: np.ndarray, nodes: Nodes) -> np.nda
     is NaN.
 
     An impulse on a point of a patch acts there, and its friction on the patch as a whole: with the mean gap of the
-    points that are in touch. One point has both effects: that of the contact, moved along the normal to the mean gap.
+    points that pushed in the step before, or of the lowest where none did. One point has both effects: that of the
+    contact, moved along the normal to the mean gap.
     """
     found: Candidates = model.contact_candidates
     out = np.full((len(number), 7), np.nan)
@@ -252,40 +253,38 @@ def places_of(model: ContactMethods, number: np.ndarray, nodes: Nodes) -> np.nda
         return out
     gap, n, x, _ = gaps_at(model, number[there], nodes.at[there], nodes.q)
     out[there] = np.column_stack([x, n, gap])
-    # of the points of each patch at each node, those that push and those that pushed in the step before
-    own = np.column_stack([nodes.at[there], number[there]])
     patch = patches_of(found)
-    pushed = nodes.before[np.isin(nodes.before[:, 0], own[:, 0])]
-    pairs = np.concatenate([own, pushed, _pressed(model, own[:, 0], patch, nodes.q)])
-    wide = int(pairs[:, 1].max(initial=0)) + 1
-    members = np.column_stack(np.divmod(np.unique(pairs[:, 0] * wide + pairs[:, 1]), wide))
-    members = members[members[:, 1] < len(patch)]
-    members = members[patch[members[:, 1]] >= 0]
-    keys, group, count = np.unique(_key(members, patch), return_inverse=True, return_counts=True)
-    mean = np.bincount(group, gaps_at(model, members[:, 1], members[:, 0], nodes.q)[0], len(keys)) / count
     on = number[there] < len(patch)
     on[on] = patch[number[there[on]]] >= 0
-    group = np.searchsorted(keys, _key(own[on], patch))
     rows = there[on]
-    out[rows, :3] += np.where(count[group] > 1, mean[group] - out[rows, 6], 0.0)[:, None] * out[rows, 3:6]
+    if len(rows):
+        keys, group = np.unique(np.column_stack([nodes.at[rows], patch[number[rows]]]), axis=0, return_inverse=True)
+        mean = _centre_gaps(model, keys, patch, nodes)
+        out[rows, :3] += (mean[group.ravel()] - out[rows, 6])[:, None] * out[rows, 3:6]
     return out
 
 
-def _pressed(model: ContactMethods, nodes: np.ndarray, patch: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Pairs (n, 2) of nodes and points of patches with springs that are pressed there, whether they push or not."""
+def _centre_gaps(model: ContactMethods, keys: np.ndarray, patch: np.ndarray, nodes: Nodes) -> np.ndarray:
+    """Return the gaps (n,) [m] of the centres of patches; ``keys`` (n, 2) are nodes and patches.
+
+    The means of the points that pushed in the step before, or of the lowest.
+    """
     found = model.contact_candidates
-    soft = np.flatnonzero(np.isfinite(np.tile(found.numbers[:, 2], len(found.planes))) & (patch >= 0))
-    at, number = (x.ravel() for x in np.meshgrid(np.unique(nodes), soft, indexing="ij"))
-    softness = np.tile(found.numbers[:, -1], len(found.planes))[number]
-    pressed = gaps_at(model, number, at, q)[0] < softness if len(soft) else np.zeros(0, bool)
-    found_pairs: np.ndarray = np.column_stack([at, number])[pressed]
-    return found_pairs
-
-
-def _key(pairs: np.ndarray, patch: np.ndarray) -> np.ndarray:
-    """One number for node and patch."""
-    found: np.ndarray = pairs[:, 0] * (int(patch.max(initial=0)) + 1) + patch[pairs[:, 1]]
-    return found
+    members = [np.flatnonzero(patch == p) for p in range(int(patch.max()) + 1)]
+    sizes = np.array([len(members[p]) for p in keys[:, 1]])
+    of, at = np.repeat(np.arange(len(keys)), sizes), np.repeat(keys[:, 0], sizes)
+    number = np.concatenate([members[p] for p in keys[:, 1]])
+    gap = gaps_at(model, number, at, nodes.q)[0]
+    wide = int(max(number.max(), nodes.before[:, 1].max(initial=0))) + 1
+    pushed = np.isin(at * wide + number, nodes.before[:, 0] * wide + nodes.before[:, 1])
+    # compliant contacts that have left are open
+    softness = np.where(np.isfinite(found.numbers[:, 2]), found.numbers[:, -1], np.inf)
+    pushed &= ~(gap >= softness[number % len(found.body)])
+    least = np.full(len(keys), np.inf)
+    np.minimum.at(least, of, np.where(pushed, -np.inf, gap))
+    some = pushed | (gap <= least[of] + core.LEVEL_GAP)
+    mean: np.ndarray = np.bincount(of, np.where(some, gap, 0.0), len(keys)) / np.bincount(of, some, len(keys))
+    return mean
 
 
 def count_of(found: Candidates) -> int:

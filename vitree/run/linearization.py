@@ -10,6 +10,7 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree._core import scalar
 from vitree.arguments import Keywords, numbers_of, of_kind, require_finite, several
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators import METHODS
@@ -38,6 +39,7 @@ from vitree.integrators.slopes import (
 )  # fmt: skip
 from vitree.mechanism.unilateral import DRY_FRICTION, OF_JOINTS
 from vitree.model.changes import require_one_model
+from vitree.model.contacts import count_of
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.model.user_inputs import resolve_inputs
@@ -48,6 +50,8 @@ from vitree.run.step_differences import StepDifferences, has_differences
 
 #: Steps whose derivatives are in memory at one time, in sweeps.
 CHUNK = 256
+#: Share of the largest impulse of a step up to which contacts count as not loaded.
+TRACE = 1e-9
 #: Most numbers of the derivatives of steps that are worked out at once: a moment's work, then signals are looked at.
 NUMBERS = 2**18
 
@@ -551,14 +555,25 @@ def touched_in(log: ContactLog, model: Model, h: float, steps: int) -> list[Touc
     # of each step those of the step before it
     ways, turns = np.zeros((steps + 1, count, 3)), np.zeros((steps + 1, count, 3))
     ways[log.record, log.number], turns[log.record, log.number] = ahead, around
-    torques, numbers = np.ascontiguousarray(log.angular_impulse), log.number.tolist()
+    torques, numbers = np.ascontiguousarray(log.angular_impulse), log.number
+    # of redundant points some carry a trace of the load, which does not change with the state
+    size_of = np.linalg.norm(impulses, axis=1)
+    size_of[log.number >= count_of(model.contact_candidates)] = np.nan
     bounds = np.searchsorted(log.record, np.arange(1, steps + 2)).tolist()
+    known = np.zeros((len(log), 1 + scalar().FACET_COLUMNS))
+    known[:, 0] = log.number
+    if facets is not None:
+        known[:, 1:] = facets
+    before = known[:0]
     found: list[Touched | None] = []
     for k, (begin, end) in enumerate(pairwise(bounds)):
         at = slice(begin, end)
-        own = None if facets is None else np.ascontiguousarray(facets[at])
-        members = tuple(numbers[at])
-        found.append(Touched(members, impulses[at], ways[k], own, torques[at], turns[k]) if members else None)
+        loaded = begin + np.flatnonzero(~(size_of[at] <= TRACE * np.fmax.reduce(size_of[at], initial=0.0)))
+        own = None if facets is None else np.ascontiguousarray(facets[loaded])
+        members = tuple(numbers[loaded].tolist())
+        found.append(Touched(members, impulses[loaded], ways[k], own, torques[loaded], turns[k], before)
+                     if members else None)  # fmt: skip
+        before = known[at]
     return found
 
 

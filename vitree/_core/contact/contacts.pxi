@@ -152,7 +152,7 @@ cdef void keep_touch(ModelStepper self) noexcept nogil:
         if not (x.cones.lam[o] > 0.0 and (x.cones.w[o] < x.cones.diagonal[o] * x.cones.lam[o]
                                           or self.touch[c].stiffness != INFINITY)):
             continue
-        if self.touch[c].stiffness == INFINITY or x.there[c].gap < self.touch[c].softness:
+        if not has_left(&self.touch[c], x.there[c].gap):
             x.active[c], x.hold[c] = ARRIVED if x.arrives[c] else PUSHED, x.target[c]
         if self.touch[c].slot >= 0:
             keep_facet(self, c)
@@ -412,6 +412,11 @@ cdef void place_span_end(ModelStepper self, int k, const double* q, double away)
             touch_at(&self.touch[c], q, x.pose2, &x.here[c], facet_for(x, &self.touch[c]), &x.there[c])
     if on.pair >= 0 and not far:
         stay_apart(self, k)
+
+
+cdef inline bint has_left(const vt_contact* e, double gap) noexcept nogil:
+    # whether a compliant contact that pushed is open where the step ends
+    return e.stiffness != INFINITY and not gap < e.softness
 
 
 cdef inline bint acted(const Touching* x, int c) noexcept nogil:
@@ -844,26 +849,50 @@ cdef int place_ports(ModelStepper self) noexcept nogil:
         g.ports, g.n, g.parts = ports - g.port, n - g.row, parts - g.part
     x.parts = parts
     x.reach = reach_of_bodies(self)
-    centre_patches(self)
+    centre_patches(self, True)
     write_rows(self, x.here, x.pose1, x.W1, False)
     return OK
 
 
-cdef void centre_patches(ModelStepper self) noexcept nogil:
-    # the mean of the points of each patch, in body axes
+cdef void centre_patches(ModelStepper self, bint choose) noexcept nogil:
+    # the centre of each patch, in body axes: the mean of the points that pushed in the step before, which are on the
+    # ground; where none did, of the lowest. It does not depend on which points the solve has tried
     cdef Touching* x = &self.contact
     cdef const vt_contact* e
-    cdef int k, p
+    cdef int k, c, p
     memset(x.patch_count, 0, x.patches * sizeof(int))
-    for k in range(x.count):
-        e = &self.touch[x.member[k]]
-        if slides_flat(x, e):
-            p = e.patch
-            x.patch_centre[p] = add(x.patch_centre[p] if x.patch_count[p] else zero3(), body_point(self, x.member[k]))
+    memset(x.patch_points, 0, x.patches * sizeof(int))
+    for k in range(x.asked_count if choose else 0):
+        c = x.asked[k]
+        x.central[c] = x.active[c] != 0
+        if slides_flat(x, &self.touch[c]):
+            p = self.touch[c].patch
+            x.patch_least[p] = min(x.patch_least[p] if x.patch_points[p] else INFINITY,
+                                   -INFINITY if x.active[c] else x.here[c].gap)
+            x.patch_points[p] = 1
+    memset(x.patch_points, 0, x.patches * sizeof(int))
+    for k in range(x.asked_count):
+        c = x.asked[k]
+        e, p = &self.touch[c], self.touch[c].patch
+        if not slides_flat(x, e):
+            continue
+        if choose and x.here[c].gap <= x.patch_least[p] + LEVEL:
+            x.central[c] = True
+        if x.central[c] or x.within[c] == INSIDE:
             x.patch_count[p] += 1
+        if not x.central[c]:
+            continue
+        if x.patch_points[p] == 0:
+            x.patch_centre[p], x.patch_gap[p], x.patch_radius[p] = zero3(), 0.0, 0.0
+        x.patch_points[p] += 1
+        x.patch_centre[p] = add(x.patch_centre[p], body_point(self, c))
+        x.patch_gap[p] += x.here[c].gap
+        x.patch_radius[p] += e.radius_a
     for p in range(x.patches):
-        if x.patch_count[p] > 1:
-            x.patch_centre[p] = scale(1.0 / x.patch_count[p], x.patch_centre[p])
+        if x.patch_points[p] > 1:
+            x.patch_centre[p] = scale(1.0 / x.patch_points[p], x.patch_centre[p])
+            x.patch_gap[p] /= x.patch_points[p]
+            x.patch_radius[p] /= x.patch_points[p]
 
 
 cdef Vec3 body_point(ModelStepper self, int c) noexcept nogil:

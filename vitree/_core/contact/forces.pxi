@@ -51,7 +51,7 @@ cdef int find_closed(ModelStepper s, const double* q, const double* v) noexcept 
             if e.stiffness == INFINITY:
                 x.within[c] = INSIDE if speed <= OPENS else OUTSIDE
             elif given_force(e, &x.here[c], speed) > 0.0:
-                x.within[c] = INSIDE
+                x.within[c] = x.active[c] = INSIDE
         if x.within[c] == INSIDE:
             face(s, c)
     return contact_gather(s)
@@ -285,14 +285,6 @@ cdef object member_rows(ModelStepper s, const double* v):
     out = np.zeros((x.count, STATE_ROW))
     view = out
     port_rates(s, v, x.T)
-    # a patch acts at the mean gap of its members
-    memset(x.patch_count, 0, x.patches * sizeof(int))
-    memset(x.patch_turn, 0, x.patches * sizeof(double))
-    for k in range(x.count):
-        e = &s.touch[x.member[k]]
-        if slides_flat(x, e):
-            x.patch_count[e.patch] += 1
-            x.patch_turn[e.patch] += x.here[x.member[k]].gap
     for k in range(x.count):
         c, o = x.member[k], x.cones.row[k]
         e = &s.touch[c]

@@ -134,8 +134,13 @@ cdef struct Touching:
     int ends_pushed         # whether there is one
     int plain_patches
     int patches             # these, and one for each seat
-    int* patch_count        # (patches,) members of a patch
-    Vec3* patch_centre      # (patches,) their mean, in the body
+    int* patch_count        # (patches,) members of a patch and those that make its centre; see `centre_patches`
+    int* central            # (contacts,) whether it is one of these, of which the centre is the mean
+    int* patch_points       # (patches,) their number
+    double* patch_least     # (patches,) [m] the lowest gap
+    double* patch_gap       # (patches,) [m] means of these points: gap,
+    double* patch_radius    # radius,
+    Vec3* patch_centre      # and place in the body
     Vec3* patch_slip        # (patches,) of the centre, and the rotation about the normal
     double* patch_turn
     # ports: six unit wrenches for each body in contact, one of each contact whose impulse is a number
@@ -363,6 +368,7 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int count,
     seated(x, seats, &x.told, TOLD * sizeof(double), KEPT)
     seated_impulses(x, seats, &x.impact_impulses, SCRATCH)
     seated(x, seats, &x.member, sizeof(int), SCRATCH)
+    seated(x, seats, &x.central, sizeof(int), SCRATCH)
     seated(x, seats, &x.listed, sizeof(int), SCRATCH)
     seated(x, seats, &x.within, sizeof(int), SCRATCH)
     seated(x, seats, &x.speed, sizeof(double), SCRATCH)
@@ -379,6 +385,10 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int count,
     x.h = memory.scratch_reals(count)
     x.side = <SideBody*>memory.scratch(m.nbody * sizeof(SideBody))
     seats.add(<void**>&x.patch_count, x.plain_patches * sizeof(int), sizeof(int), SCRATCH)
+    seats.add(<void**>&x.patch_points, x.plain_patches * sizeof(int), sizeof(int), SCRATCH)
+    seats.add(<void**>&x.patch_least, x.plain_patches * sizeof(double), sizeof(double), SCRATCH)
+    seats.add(<void**>&x.patch_gap, x.plain_patches * sizeof(double), sizeof(double), SCRATCH)
+    seats.add(<void**>&x.patch_radius, x.plain_patches * sizeof(double), sizeof(double), SCRATCH)
     seats.add(<void**>&x.patch_centre, x.plain_patches * sizeof(Vec3), sizeof(Vec3), SCRATCH)
     seats.add(<void**>&x.patch_slip, x.plain_patches * sizeof(Vec3), sizeof(Vec3), SCRATCH)
     seats.add(<void**>&x.patch_turn, x.plain_patches * sizeof(double), sizeof(double), SCRATCH)
@@ -442,11 +452,11 @@ cdef int touching_trees(Touching* x, Memory memory, const vt_model* m) except -1
 
 
 cdef inline Vec3 acting_point(const Touching* x, const vt_contact* e, const Touch* at) noexcept nogil:
-    # the point of action of a contact: on the ground at the first body, halfway between two; for a patch at the mean
-    # gap of its points, of which patch_count are summed in patch_turn
+    # the point of action of a contact: on the ground at the first body, halfway between two; for a patch at the gap of
+    # its centre
     cdef Vec3 point = at.a
     if slides_flat(x, e) and x.patch_count[e.patch] > 1:
-        point = axpy(x.patch_turn[e.patch] / x.patch_count[e.patch] - at.gap, at.n, point)
+        point = axpy(x.patch_gap[e.patch] - at.gap, at.n, point)
     return axpy(-halfway(e, at), at.n, point)
 
 

@@ -116,12 +116,16 @@ cdef void place_members(ModelStepper self, const int* number, const Moved* now) 
     cdef ContactProblem* y = &x.cones
     cdef const vt_contact* e
     cdef int k, c, at
+    for k in range(x.asked_count):
+        e = &self.touch[x.asked[k]]
+        if x.central[x.asked[k]] and x.within[x.asked[k]] != INSIDE and slides_flat(x, e):
+            touch_at(e, x.at1, x.pose1, NULL, facet_for(x, e), &x.here[x.asked[k]])
     for k in range(x.count):
         c = x.member[k]
         e = &self.touch[c]
         touch_at(e, x.at1, x.pose1, NULL, facet_for(x, e), &x.here[c])
         face(self, c)
-    centre_patches(self)
+    centre_patches(self, False)
     write_rows(self, x.here, x.pose1, x.W1, False)
     measure_touches(self)
     for k in range(x.count):
@@ -236,10 +240,7 @@ cdef void derive_on_plane(ModelStepper self, int body, const SomeMembers* some, 
         r = axpy(e.radius_a, n, at.arm_a)
         rc, arm, along = r, zero3(), zero3()
         if patch:
-            for j in range(some.count):
-                if self.touch[some.member[j]].patch == e.patch:
-                    mean += self.touch[some.member[j]].radius_a
-            mean /= x.patch_count[e.patch]
+            mean = x.patch_radius[e.patch]
             rc = axpy(mean, n, mul(x.pose1[body].R, x.patch_centre[e.patch]))
             half_turn = 0.5 * x.patch_turn[e.patch]
             arm = sub(at.arm_a, axpy(-mean, n, rc))

@@ -24,6 +24,9 @@ cdef double TOUCH_SHARE = 1e-4
 cdef double TOUCH_QUADRATIC = 1e-2
 #: or to this one, if that takes more than corrections
 cdef double TOUCH_ENOUGH = 0.1
+#: [m] above the lowest point of a patch that lands, up to which others count as low as it
+LEVEL_GAP = 1e-5
+cdef double LEVEL = LEVEL_GAP
 #: Increments up to this fraction of the distance from the origin consist of rounding errors; a residual up to so many
 #: times the tolerance, of a step that begins with the impulses of the last one, is a drift that such errors left
 cdef double STILL = 1e-13

@@ -201,7 +201,7 @@ cdef class ModelStepper(Stepper):
             row[WATCHED + k] = x.impulse[k] / x.spent if x.spent != 0.0 else NAN
 
     def contact_slopes(self, const double[:, ::1] q, const double[:, ::1] q2, members, const double[:, :, ::1] impulses,
-                       const double[:, :, ::1] ways, facets=None, torques=None, turns=None):
+                       const double[:, :, ::1] ways, facets=None, torques=None, turns=None, before=None):
         """The laws and rows of contacts in steps from q to q2, and their derivatives; the state is lost.
 
         Parameters
@@ -217,6 +217,8 @@ cdef class ModelStepper(Stepper):
             As :meth:`take_contacts` has them.
         torques, turns : arrays as impulses [N m s] and ways, or None
             Of friction of turning, in the measure of its rows.
+        before : sequence of (b, 1 + FACET_ROW) arrays, or None
+            The contacts that pushed in the previous step: numbers, and their facets as in ``facets``.
 
         Returns
         -------
@@ -252,6 +254,7 @@ cdef class ModelStepper(Stepper):
         cdef const double[:, :, ::1] spins = np.zeros((steps, self.contacts.count, 3)) if turns is None else turns
         cdef const double[:, :, ::1] couples = np.zeros((steps, most, 3)) if torques is None else torques
         cdef int[:, ::1] room = np.zeros((5, max(most, 1)), np.int32)
+        cdef const double[:, ::1] none = np.zeros((0, 1 + FACET_ROW))
         cdef double[::1] bounds = np.zeros((1 + LEADS) * max(most, 1))
         cdef SomeMembers some
         cdef SlopeRows at
@@ -269,7 +272,8 @@ cdef class ModelStepper(Stepper):
         some.number, some.mu, some.lead = &room[4, 0], &bounds[0], &bounds[max(most, 1)]
         made = None
         for s in range(steps):
-            self.gather_slopes(q[s], q2[s], members, impulses[s], ways[s], places[s], couples[s], spins[s])
+            self.gather_slopes(q[s], q2[s], members, impulses[s], ways[s], places[s], couples[s], spins[s],
+                               none if before is None else before[s])
             if made is None:
                 shapes = slope_shapes(x.count, y.n, x.ports, self.nv)
                 made = [np.zeros((steps, *shape)) for shape in shapes]
@@ -285,12 +289,14 @@ cdef class ModelStepper(Stepper):
 
     cdef int gather_slopes(self, const double[::1] q, const double[::1] q2, members, const double[:, ::1] impulses,
                            const double[:, ::1] ways, const double[:, ::1] places, const double[:, ::1] couples,
-                           const double[:, ::1] spins) except -1:
+                           const double[:, ::1] spins, const double[:, ::1] before) except -1:
         # the contacts of a step, with their impulses, at both nodes
         cdef Touching* x = &self.contact
         cdef int c, k, o
+        require_size(before.shape[1], 1 + FACET_ROW, "columns of contacts before")
         leave_seats(self)
         chosen = [self.seated(number) for number in members]
+        pushed = [self.seated(<long>before[k, 0]) for k in range(before.shape[0])]
         memset(x.guess, 0, x.reals * sizeof(double))
         for c in range(self.ntouch):
             x.within[c], x.active[c], x.target[c], x.own_slip[c] = OUTSIDE, 0, 0.0, False
@@ -305,10 +311,19 @@ cdef class ModelStepper(Stepper):
                 store3(turning_of(x, x.guess, c), load3(&couples[k, 0]))
             if self.touch[c].slot >= 0:
                 read_facet(&places[k, 7], &x.facet_read[self.touch[c].slot])
+        for k, c in enumerate(pushed):
+            x.active[c] = PUSHED
+            if self.touch[c].slot >= 0 and x.within[c] != INSIDE:
+                read_facet(&before[k, 8], &x.facet_read[self.touch[c].slot])
         self.lane.now.h = self.shared.schedule.span
         x.placed1 = x.placed2 = x.have_list = False
         x.eased = 0.0
         place_start(self, &q[0])
+        for c in pushed:
+            if x.within[c] != INSIDE:
+                touch_at(&self.touch[c], x.at1, x.pose1, NULL, facet_for(x, &self.touch[c]), &x.here[c])
+            if has_left(&self.touch[c], x.here[c].gap):
+                x.active[c] = 0
         for c in chosen:
             face(self, c)
             if self.touch[c].kind == AT_SPEED:

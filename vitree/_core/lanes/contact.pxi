@@ -80,8 +80,11 @@ cdef struct TouchLanes:
     vt_real idled
     vt_real moved_there
     vt_real reach
-    int* patch_count        # (patches, lanes) members, and whether they are rows of a patch
-    bint* patch_whole       # (patches,)
+    bint* patch_whole       # (patches,) whether members are rows of a patch
+    vt_real* patch_members  # (patches,) members,
+    vt_real* patch_count    # these and the points that make the centre,
+    vt_real* patch_points   # these points, and the lowest gap: see `centre_patches`
+    vt_real* patch_least
     Vec3* patch_centre
     Vec3* patch_slip
     vt_real* patch_turn
@@ -128,8 +131,10 @@ cdef int touch_lanes_make(TouchLanes* x, Memory memory, const vt_model* m, int m
     x.v = memory.scratch_reals(m.nv)
     x.pose1, x.pose2 = <Pose*>memory.scratch(m.nbody * sizeof(Pose)), <Pose*>memory.scratch(m.nbody * sizeof(Pose))
     x.pose3 = <Pose*>memory.scratch(m.nbody * sizeof(Pose))
-    x.patch_count, x.patch_turn = <int*>memory.scratch(most * VT_WIDTH * sizeof(int)), memory.scratch_reals(most)
+    x.patch_members, x.patch_count = memory.scratch_reals(most), memory.scratch_reals(most)
+    x.patch_turn = memory.scratch_reals(most)
     x.patch_whole = <bint*>memory.scratch(most * sizeof(bint))
+    x.patch_points, x.patch_least = memory.scratch_reals(most), memory.scratch_reals(most)
     x.patch_centre, x.patch_slip = <Vec3*>memory.scratch(most * sizeof(Vec3)), <Vec3*>memory.scratch(most * sizeof(Vec3))
     x.rows, x.answers = memory.scratch_reals(x.most_ports * m.nv), memory.scratch_reals(x.most_ports * m.nv)
     x.P = memory.scratch_reals(x.most_ports * x.most_ports)
@@ -530,6 +535,49 @@ cdef inline Vec3 point_of(const TouchLanes* x, int c) noexcept nogil:
     return tmul(x.pose1[x.plan.touch[c].body_a].R, x.here[c].arm_a)
 
 
+cdef inline vt_mask has_member(const TouchLanes* x, int k) noexcept nogil:
+    # the lanes
+    return where(&x.inside[x.member[k] * VT_WIDTH])
+
+
+cdef inline Vec3 where3(vt_mask some, Vec3 a) noexcept nogil:
+    cdef vt_real zero = vt_set1(0.0)
+    return vec3(vt_select(some, a.x, zero), vt_select(some, a.y, zero), vt_select(some, a.z, zero))
+
+
+cdef void centre_lane_patches(TouchLanes* x) noexcept nogil:
+    # see `centre_patches`
+    cdef const HomePlan* plan = x.plan
+    cdef vt_real infinity = vt_set1(INFINITY), zero = vt_set1(0.0), one = vt_set1(1.0)
+    cdef vt_mask active, central
+    cdef int k, c, p
+    for p in range(plan.patches):
+        x.patch_centre[p], x.patch_points[p], x.patch_least[p] = zero3(), zero, infinity
+        x.patch_members[p] = x.patch_count[p] = zero
+    for k in range(x.count):
+        p = plan.touch[x.member[k]].patch
+        if p >= 0:
+            x.patch_members[p] = x.patch_members[p] + vt_select(has_member(x, k), one, zero)
+    for c in range(plan.contacts):
+        p = plan.touch[c].patch
+        if p >= 0:
+            active = where(&x.active[c * VT_WIDTH])
+            central = vt_lt(x.here[c].gap, x.patch_least[p])
+            x.patch_least[p] = vt_select(central, x.here[c].gap, x.patch_least[p])
+            x.patch_least[p] = vt_select(active, -infinity, x.patch_least[p])
+    for c in range(plan.contacts):
+        p = plan.touch[c].patch
+        if p >= 0:
+            active = where(&x.active[c * VT_WIDTH])
+            central = active | vt_le(x.here[c].gap, x.patch_least[p] + LEVEL)
+            x.patch_centre[p] = add(x.patch_centre[p], where3(central, point_of(x, c)))
+            x.patch_points[p] = x.patch_points[p] + vt_select(central, one, zero)
+            central = central | where(&x.inside[c * VT_WIDTH])
+            x.patch_count[p] = x.patch_count[p] + vt_select(central, one, zero)
+    for p in range(plan.patches):
+        x.patch_centre[p] = scale(one / vt_select(vt_lt(one, x.patch_points[p]), x.patch_points[p], one), x.patch_centre[p])
+
+
 cdef void compare_members(TouchLanes* x, int bodies) noexcept nogil:
     # lanes leave where others touch with more bodies than they do, or with more points of a body that has one there, or where
     # the problem without the other rows would be solved in another way
@@ -539,7 +587,6 @@ cdef void compare_members(TouchLanes* x, int bodies) noexcept nogil:
     cdef bint apart = False
     cdef int rows[MOST_LANES]
     cdef int i, k, p, l, most = 0
-    memset(x.patch_count, 0, max(1, plan.patches) * VT_WIDTH * sizeof(int))
     memset(rows, 0, VT_WIDTH * sizeof(int))
     for k in range(x.count):
         e = &plan.touch[x.member[k]]
@@ -548,14 +595,13 @@ cdef void compare_members(TouchLanes* x, int bodies) noexcept nogil:
         for l in range(VT_WIDTH):
             if x.inside[x.member[k] * VT_WIDTH + l]:
                 rows[l] += e.dim
-                if e.patch >= 0:
-                    x.patch_count[e.patch * VT_WIDTH + l] += 1
     for p in range(plan.patches):
         x.patch_whole[p] = False
         for l in range(VT_WIDTH):
-            x.patch_whole[p] = x.patch_whole[p] or (x.on[l] and x.patch_count[p * VT_WIDTH + l] > 1)
+            x.patch_whole[p] = x.patch_whole[p] or (
+                x.on[l] and vt_get(x.patch_members[p], l) > 0.0 and vt_get(x.patch_count[p], l) > 1.0)
         for l in range(VT_WIDTH):
-            if x.patch_whole[p] and x.patch_count[p * VT_WIDTH + l] == 1:
+            if x.patch_whole[p] and vt_get(x.patch_members[p], l) == vt_get(x.patch_count[p], l) == 1.0:
                 x.on[l] = x.open[l] = False
     for l in range(VT_WIDTH):
         vt_put(&x.cones.price, l, max(1.0, rows[l] / DENSE_ROWS))
@@ -572,16 +618,6 @@ cdef void compare_members(TouchLanes* x, int bodies) noexcept nogil:
             x.on[l], x.open[l] = x.on[l] and touched[l], x.open[l] and touched[l]
 
 
-cdef inline vt_mask has_member(const TouchLanes* x, int k) noexcept nogil:
-    # the lanes
-    return where(&x.inside[x.member[k] * VT_WIDTH])
-
-
-cdef inline Vec3 where3(vt_mask some, Vec3 a) noexcept nogil:
-    cdef vt_real zero = vt_set1(0.0)
-    return vec3(vt_select(some, a.x, zero), vt_select(some, a.y, zero), vt_select(some, a.z, zero))
-
-
 cdef bint gather_members(ModelStepper self, TouchLanes* x, const vt_real* guess, int width, bint slides) noexcept nogil:
     # cones, ports and rows at node 1, and guesses of the impulses, rows of which have a width; whether lanes remain. slides:
     # half of the friction is against the slip of the last step; else it is that of the last step at its node 2
@@ -592,8 +628,8 @@ cdef bint gather_members(ModelStepper self, TouchLanes* x, const vt_real* guess,
     cdef TouchTree on
     cdef Vec3 lam, way
     cdef vt_mask slid_before
-    cdef vt_real zero = vt_set1(0.0), mu, share = zero
-    cdef int k, c, i, l, n = 0, p
+    cdef vt_real zero = vt_set1(0.0), mu
+    cdef int k, c, i, l, n = 0
     for i in range(self.shared.m.nbody):
         x.port_of_body[i] = -1
     for k in range(x.count):
@@ -620,16 +656,13 @@ cdef bint gather_members(ModelStepper self, TouchLanes* x, const vt_real* guess,
         memset(x.rows + x.ports * self.nv, 0, self.nv * sizeof(vt_real))
         x.rows[x.ports * self.nv + e.iv] = vt_set1(e.sign)
         x.ports += 1
+    centre_lane_patches(x)
     compare_members(x, self.shared.m.nbody)
     if not any_of(x.on):
         return False
-    for p in range(plan.patches):
-        x.patch_centre[p] = zero3()
     for k in range(x.count):
         c = x.member[k]
         e, at = &plan.touch[c], &x.here[c]
-        if e.patch >= 0:
-            x.patch_centre[e.patch] = add(x.patch_centre[e.patch], where3(has_member(x, k), point_of(x, c)))
         y.dim[k], y.row[k], y.law[k] = e.dim, n, CONE
         y.give[k] = zero
         mu = friction_in_lanes(x, self, c)
@@ -651,10 +684,6 @@ cdef bint gather_members(ModelStepper self, TouchLanes* x, const vt_real* guess,
             y.lead[LEADS * k + 1] = vt_select(slid_before, -mu * dot(way, at.t2), zero)
         y.mu[k] = mu
         n += e.dim
-    for p in range(plan.patches):
-        for l in range(VT_WIDTH):
-            vt_put(&share, l, 1.0 / max(1, x.patch_count[p * VT_WIDTH + l]))
-        x.patch_centre[p] = scale(share, x.patch_centre[p])
     y.count, y.n, y.planned, y.budget = x.count, n, False, vt_set1(STEP_BUDGET)
     for l in range(VT_WIDTH if x.joining and slides else 0):
         vt_put(&y.budget, l, max(x.home[l].trial.budget, JOINED_BUDGET))
