@@ -29,7 +29,7 @@ def main() -> vt.Trajectory:
 
     at = vt.linearize(robot, q, dt=DT, control=torque)
     Q, R = np.repeat([10.0, 1.0], robot.nv), np.full(len(motors), 1e-3)
-    held = lqr(at, Q, R, actuators=motors, torque=torque, leave_neutral=True)
+    held = lqr(at, Q, R, actuators=motors, control=torque, leave_neutral=True)
     run = vt.simulate(robot, q, duration=4.0, dt=DT, control=held.controller(), wrenches=[PUSH])
     falls = vt.simulate(robot, q, duration=1.0, dt=DT, control=torque, wrenches=[PUSH])
     way = [1e3 * max(np.linalg.norm(off(x)) for x in each.q) for each in (run, falls)]

@@ -30,8 +30,9 @@ HOVER = {"roll": 0.0, "pitch": 0.0, "yaw": 0.0, "thrust": 9.81 * MASS}
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])
 def test_a_body_that_hovers_by_its_inputs(method):
     model = rotorcraft()
-    at = vt.linearize(model, dt=0.01, method=method, control=vt.Control(inputs=HOVER))
-    regulator = lqr(at, Q=np.ones(12), R=np.full(4, 0.1), actuators=list(model.input_names), inputs=HOVER)
+    given = vt.Control(inputs=HOVER)
+    at = vt.linearize(model, dt=0.01, method=method, control=given)
+    regulator = lqr(at, Q=np.ones(12), R=np.full(4, 0.1), actuators=list(model.input_names), control=given)
     closed = at.A - at.by_inputs @ regulator.K[0]
     assert np.abs(np.linalg.eigvals(closed)).max() < 1 - 1e-4
     q = model.integrate(model.neutral(), [0.1, -0.2, 0.1, 0.2, -0.1, 0.3])
@@ -55,7 +56,7 @@ def test_targets_of_drives_hold_what_falls():
     start = up + np.array([0.05, -0.05])
     assert np.abs(vt.simulate(model, start, duration=5.0, dt=0.01, control=targets).q[-1] - up).max() > 0.1
     at = vt.linearize(model, up, dt=0.01, control=targets)
-    regulator = lqr(at, Q=np.ones(4), R=np.full(2, 0.1), actuators=names, inputs=up)
+    regulator = lqr(at, Q=np.ones(4), R=np.full(2, 0.1), actuators=names, control=targets)
     slowest = np.abs(np.linalg.eigvals(at.A - at.by_inputs @ regulator.K[0])).max()
     run = vt.simulate(model, start, duration=5.0, dt=0.01, control=regulator.controller())
     assert slowest < 1 and np.abs(run.q[-1] - up).max() < 2 * 0.05 * slowest**500
@@ -72,7 +73,7 @@ def test_along_a_run():
                            control={"inputs": hover})  # fmt: skip
     given = vt.Control(inputs=plan.inputs)
     other = tvlqr(vt.simulate(model, duration=1.5, dt=0.02, control=given).linearize(given), Q=np.ones(12),
-                  R=np.full(4, 0.1), actuators=list(model.input_names), inputs=plan.inputs)  # fmt: skip
+                  R=np.full(4, 0.1), actuators=list(model.input_names), control=given)  # fmt: skip
     start = model.integrate(model.neutral(), [0.05, -0.03, 0.02, 0.05, 0.05, -0.02])
     alone = vt.simulate(model, start, duration=1.5, dt=0.02, control=given)
     far = np.abs(model.difference(plan.q[-1], alone.q[-1])).max()
@@ -87,7 +88,7 @@ def test_wrong_inputs():
     task = {"Q": np.ones(12), "R": np.ones(4), "actuators": list(model.input_names)}
     for inputs in ([1.0], {"thrusts": 1.0}, lambda t, q, v: np.zeros(4)):
         with pytest.raises(vt.VitreeError, match=r"thrust|inputs"):
-            lqr(at, inputs=inputs, **task)
+            lqr(at, control=vt.Control(inputs=inputs), **task)
     with pytest.raises(vt.UnknownNameError, match="velocity or input"):
         lqr(at, **task | {"actuators": ["thrusts"], "R": [1.0]})
 

@@ -44,7 +44,7 @@ def test_eigenvalues_of_the_closed_loop_are_those_of_runs(kinds, method):
     torque = -model.passive_force(q)
     at = vt.linearize(model, q, dt=dt, method=method, control=torque)
     Q, R = rng.uniform(1.0, 5.0, 2 * model.nv), rng.uniform(0.1, 1.0, model.nv)
-    regulator = lqr(at, Q, R, torque=torque)
+    regulator = lqr(at, Q, R, control=torque)
     K, P = regulator.K[0], regulator.P[0]
     closed = at.A - at.by_torque @ K
     slowest = np.abs(np.linalg.eigvals(closed)).max()
@@ -68,7 +68,7 @@ def test_a_run_is_followed_from_another_start():
     for row in torque:
         simulation.step(control=row)
     run = simulation.trajectory
-    regulator = tvlqr(run.linearize(), np.r_[50.0, 50, 1, 1], np.r_[0.01, 0.01], torque=torque)
+    regulator = tvlqr(run.linearize(), np.r_[50.0, 50, 1, 1], np.r_[0.01, 0.01], control=torque)
     start = run.q[0] + 0.2 * rng.normal(size=2)
     free = vt.Simulation(model, start, dt=dt)
     for row in torque:
@@ -135,7 +135,7 @@ def test_wrong_uses_are_told():
         (lambda: lqr(at, np.ones(4), np.ones(1), actuators=["wheel"]), "wheel"),
         (lambda: lqr(at, np.ones(4), np.ones(0), actuators=[]), "names no velocity"),
         (lambda: tvlqr(run.linearize(), np.ones((3, 4, 4)), np.ones(2)), "3 matrices for 10 steps"),
-        (lambda: tvlqr(run.linearize(), np.ones(4), np.ones(2), torque=np.zeros((4, 2))), "torque"),
+        (lambda: tvlqr(run.linearize(), np.ones(4), np.ones(2), control=np.zeros((4, 2))), "torque"),
         (lambda: lqr("here", 1.0, 1.0), "Linearization"),
     ):
         with pytest.raises(vt.VitreeError, match=text):
@@ -167,7 +167,7 @@ def test_a_humanoid_keeps_all_but_the_places_of_its_soles():
     model, q, torque, at = standing_human(0.002)
     motors = model.v_names[6:]
     acts = [model.v_names.index(name) for name in motors]
-    held = lqr(at, np.repeat([10.0, 1.0], model.nv), np.full(len(motors), 1e-3), actuators=motors, torque=torque,
+    held = lqr(at, np.repeat([10.0, 1.0], model.nv), np.full(len(motors), 1e-3), actuators=motors, control=torque,
                leave_neutral=True)  # fmt: skip
     sizes = np.sort(np.abs(np.linalg.eigvals(at.A - at.by_torque[:, acts] @ held.K[0])))[::-1]
     assert np.abs(np.linalg.eigvals(at.A)).max() > 1.05  # it falls

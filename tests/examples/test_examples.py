@@ -269,6 +269,26 @@ def pole_at_1_khz(run, text):
     assert float(re.search(r"takes (\S+) ms", text)[1]) < 5  # 0.3 on a machine that does nothing else
 
 
+def identified_arm(run, text):
+    """Estimates of base parameters are off by some of their standard errors, and by little."""
+    rows = [[float(x) for x in line.split()[-3:]] for line in text.splitlines()[3:]]
+    found, true, error = np.array(rows).T
+    assert len(rows) == 8 and (np.abs(found - true) < 4 * error + 1e-4).all() and error.max() < 3e-3
+    assert float(re.search(r"regressor is (\S+)", text)[1]) < 4
+
+
+def arms_that_balance(run, text):
+    """The trunk turns a tenth as far with the arms' help; what is left is how joints lag behind their targets."""
+    rest, swing = (float(x) for x in re.findall(r"turns by (\S+),", text))
+    assert rest > 15 and swing < 0.1 * rest
+
+
+def soft_contact(run, text):
+    """Rigid contact alone moves nothing; after softer ones it brings the box to its place."""
+    ends = [float(x) for x in re.findall(r"ends at (\S+) m", text)]
+    assert ends[0] == 0.4 and abs(ends[-1] - 0.6) < 2e-3
+
+
 def reach(run, text):
     """The hand comes to its pose from a start that was not planned; the motors are strong enough."""
     gone = re.findall(r"is (\S+) m and +(\S+) degrees", text)

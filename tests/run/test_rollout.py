@@ -183,6 +183,11 @@ def test_torque_of_each_instance_and_step(method, width):
             one.step(control=rows[k, step])
         assert np.array_equal(one.q, rollout.q[k, -1])
         assert np.array_equal(one.v, rollout.v[k, -1])
+    # the rows of the first for all
+    rollout = vt.rollout(model, q, v, duration=0.12, dt=0.01, method=method, control=rows[:1])
+    for k in (0, n - 1):
+        mine = vt.simulate(model, q[k], v[k], duration=0.12, dt=0.01, method=method, control=rows[0])
+        assert same(rollout, k, mine)
 
 
 @pytest.mark.parametrize("every", [1, 3, 7, 10, 11, 100])

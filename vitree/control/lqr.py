@@ -14,7 +14,7 @@ from vitree.errors import InputError, UnknownNameError
 from vitree.model.broadcasting import guarded
 from vitree.model.model import Model
 from vitree.model.user_inputs import resolve_inputs
-from vitree.run.controller import Control, Controller, joints_of
+from vitree.run.controller import Control, Controller, joints_of, parts_of, with_targets
 from vitree.run.linearization import Linearization
 from vitree.run.linearize import AT_REST
 
@@ -113,7 +113,7 @@ class Regulator:
 @guarded
 def lqr(
     at: Linearization, Q: ArrayLike, R: ArrayLike, *, actuators: Sequence[str] | None = None,
-    torque: ArrayLike | None = None, inputs: object = None, leave_neutral: bool = False,
+    control: Control | ArrayLike | None = None, leave_neutral: bool = False,
 ) -> Regulator:  # fmt: skip
     """Return the regulator that holds an equilibrium at least cost, the sum over steps of x^T Q x + u^T R u.
 
@@ -128,10 +128,9 @@ def lqr(
     actuators : sequence of str, optional
         What acts: names of ``model.v_names`` for joint forces, and of ``model.input_names`` for inputs of loads and
         targets of drives; all joint forces if not given.
-    torque : (nv,) array, optional [N or N m]
-        What holds the equilibrium: the torque that ``at`` was linearized with.
-    inputs : (nu,) array or mapping of name to number, in units as the loads take them, optional
-        The same of the inputs; zero if not given.
+    control : (nv,) array, or Control, optional
+        What holds the equilibrium, as ``at`` was linearized with: joint forces [N or N m], or a
+        :class:`vitree.Control` with numbers for torque, inputs and targets.
     leave_neutral : bool
         Whether to leave alone what neither decays nor grows and no force moves, such as the place of a foot that sticks
         to the ground: directions whose eigenvalues are on the unit circle, and whose left vectors W have W^T B = 0. All
@@ -175,15 +174,14 @@ def lqr(
     K = np.linalg.solve(R + forces.T @ P @ forces, forces.T @ P @ own) @ split.seen
     _require_decay(A - B @ K, split.alone)
     P = split.seen.T @ P @ split.seen
-    given = np.zeros(nv) if torque is None else entries(torque, (nv,), "torque")
-    rows = _inputs(model, inputs, 1)
-    return Regulator(model, at.dt, 0.0, at.q[None], at.p[None], given[None], K[None], P[None], acts, rows)
+    return Regulator(model, at.dt, 0.0, at.q[None], at.p[None], K=K[None], P=P[None], acts=acts,
+                     **_reference(model, control, 1))  # fmt: skip
 
 
 @explain_calls
 @guarded
 def tvlqr(along: Linearization, Q: ArrayLike, R: ArrayLike, Q_end: ArrayLike | None = None, *,
-          actuators: Sequence[str] | None = None, torque: ArrayLike | None = None, inputs: object = None,
+          actuators: Sequence[str] | None = None, control: Control | ArrayLike | None = None,
           t0: float = 0.0) -> Regulator:  # fmt: skip
     """Return the regulator along a run, at least cost: the sum over steps of x^T Q x + u^T R u, and x^T Q_end x.
 
@@ -197,10 +195,8 @@ def tvlqr(along: Linearization, Q: ArrayLike, R: ArrayLike, Q_end: ArrayLike | N
         Weights at the end; the last Q if not given.
     actuators :
         As of :func:`lqr`.
-    torque : (steps, nv) or (nv,) array, optional [N or N m]
-        The torque of the run.
-    inputs : (steps, nu) or (nu,) array, or mapping, in units as the loads take them, optional
-        The inputs of the run; zero if not given.
+    control : (steps, nv) or (nv,) array, or Control, optional
+        That of the run, in numbers: joint forces [N or N m], or a :class:`vitree.Control`.
     t0 : float [s]
         The time at which the run begins.
 
@@ -233,23 +229,26 @@ def tvlqr(along: Linearization, Q: ArrayLike, R: ArrayLike, Q_end: ArrayLike | N
         # x^T P x as the sum of squares that it is: symmetric, and never negative
         P[k] = Qs[k] + K[k].T @ Rs[k] @ K[k] + closed.T @ P[k + 1] @ closed
         P[k] = 0.5 * (P[k] + P[k].T)
-    if torque is None:
-        given = np.zeros((steps, nv))
-    else:
-        shape = (nv,) if axes_of(torque) == 1 else (steps, nv)
-        given = np.broadcast_to(entries(torque, shape, "torque"), (steps, nv))
-    return Regulator(model, along.dt, float(t0), along.q, along.p, given, K, P, acts, _inputs(model, inputs, steps))
+    return Regulator(model, along.dt, float(t0), along.q, along.p, K=K, P=P, acts=acts,
+                     **_reference(model, control, steps))  # fmt: skip
 
 
-def _inputs(model: Model, inputs: object, steps: int) -> np.ndarray:
-    """Return rows (steps, nu) of inputs."""
-    nu = len(model.input_names)
-    given = resolve_inputs(model, inputs)
-    if callable(given):
+def _reference(model: Model, control: object, steps: int) -> dict[str, np.ndarray]:
+    """Return the rows of torque (steps, nv) and of inputs and targets (steps, nu) of a control in numbers."""
+    parts = parts_of(control)
+    torque, inputs, targets = parts["torque"], parts["inputs"], parts["targets"]
+    for name, given in (("torque", torque), ("inputs", inputs), ("targets", targets)):
+        if callable(given) or isinstance(given, Controller):
+            raise InputError(name, given, "must be numbers; a regulator has a reference for each step")
+    rows = resolve_inputs(model, inputs if targets is None else with_targets(model, targets, inputs))
+    if callable(rows):
         raise InputError("inputs", inputs, "must be numbers; a regulator has a reference for each step")
-    if given is None:
-        return np.zeros((steps, nu))
-    return np.broadcast_to(entries(given, (nu,) if given.ndim == 1 else (steps, nu), "inputs"), (steps, nu))
+    found = {}
+    for name, given, size in (("torque", torque, model.nv), ("inputs", rows, len(model.input_names))):
+        shape = (size,) if given is None or axes_of(given) == 1 else (steps, size)
+        own = np.zeros(size) if given is None else entries(given, shape, name)
+        found[name] = np.broadcast_to(own, (steps, size))
+    return found
 
 
 def actuated(model: Model, actuators: Sequence[str] | None, inputs: bool = False) -> np.ndarray:

@@ -283,10 +283,19 @@ class Instances:
             found["instances"] = count
         if not found:
             raise InputError("the number of instances is not given: give q0 of shape (n, nq), or instances=n")
-        if len({*found.values()}) > 1:
+        # what drives them may have an axis of one for all
+        alike = [name for name, value in self.driving.items() if isinstance(value, np.ndarray) and found.get(name) == 1]
+        counts = {count for name, count in found.items() if name not in alike} or {1}
+        if len(counts) > 1:
             listed = ", ".join(f"{name}: {count}" for name, count in found.items())
-            raise InputError(f"the arguments have different numbers of instances ({listed}); give each the same")
-        self.count = next(iter(found.values()))
+            raise InputError(
+                f"the arguments have different numbers of instances ({listed}); give each the same. Rows for the steps "
+                "of all instances have the shape (1, steps, n)"
+            )
+        self.count = counts.pop()
+        for name in alike:
+            rows = np.broadcast_to(self.driving[name], (self.count, *self.driving[name].shape[1:]))
+            self.driving[name] = np.ascontiguousarray(rows) if rows.ndim == 2 else rows
 
     def start(self, k: int) -> dict[str, np.ndarray | None]:
         """Return q0, v0 and p0 of an instance, by name."""

@@ -599,7 +599,8 @@ def in_lanes(batch: Batch, plan: Block) -> None:
                 x0[k] = one.x
         if begins:
             q[:, 0], x[:, 0] = q0[first : first + n], x0[first : first + n]
-        over = [x[first : first + n] if x is not None and x.ndim == 3 else None for x in (torque, inputs)]
+        over = [np.ascontiguousarray(x[first : first + n]) if x is not None and x.ndim == 3 else None
+                for x in (torque, inputs)]  # fmt: skip
         lanes = plan.lanes()
         told: list[tuple[int, ...]] = []
         most = FIRST_CHUNK

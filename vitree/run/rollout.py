@@ -67,7 +67,8 @@ def rollout(
     t0 : float [s]
         Time at the start.
     control : array, callable, or Control, optional
-        Joint forces [N or N m]: (nv,) for all, (n, nv), or (n, steps, nv) with a row for each step. A callable
+        Joint forces [N or N m]: (nv,) for all, (n, nv), or (n, steps, nv) with a row for each step, and (1, steps, nv)
+        for all instances. A callable
         (t, Q, V) -> (n, nv) is called once a step with the states (n, nq) and (n, nv) of all instances where the step
         starts; its answer is held for the step. A :class:`vitree.Controller` is called so at its sampling times, with
         the states of all instances. In a :class:`vitree.Control` torque, inputs and targets have these
