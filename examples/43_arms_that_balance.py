@@ -10,19 +10,18 @@ import numpy as np
 
 import vitree as vt
 
-DURATION, DT, SWING = 0.6, 0.005, 1.0  # [s], [s], [rad]
-HELPING = ("lumbar", "thoracic", "shoulder", "elbow_flexion")
+DURATION, DT, SWING = 0.6, 0.005, 0.55  # [s], [s], [rad]
+HELPING, BENT = ("lumbar", "thoracic", "shoulder"), {"hip_flexion": -0.4, "knee": 0.5, "elbow_flexion": -0.8}  # [rad]
 
 
-def plan(model: vt.Model, helps: bool) -> np.ndarray:
+def plan(model: vt.Model, q: np.ndarray, helps: bool) -> np.ndarray:
     """Joint angles at the ends of the steps, (steps, nv - 6) [rad]."""
     legs = [model.v_names.index(f"{side}_hip_flexion") for side in ("left", "right")]
     others = [k for k, name in enumerate(model.v_names) if any(part in name for part in HELPING)]
-    q, rows = model.neutral(), []
+    rows = []
     for t in DT * np.arange(round(DURATION / DT)):
         v = model.zero_velocity()
-        rate = SWING * np.pi / DURATION * np.sin(2 * np.pi * t / DURATION)
-        v[legs] = rate, -rate
+        v[legs] = SWING * np.pi / DURATION * np.sin(2 * np.pi * t / DURATION) * np.array([1, -1])
         if helps:
             A = model.centroidal_momentum_matrix(q)[:3]
             v[others] = -np.linalg.pinv(A[:, others]) @ A @ v
@@ -33,12 +32,13 @@ def plan(model: vt.Model, helps: bool) -> np.ndarray:
 
 def main() -> vt.Trajectory:
     model = vt.load_urdf(vt.find_robot("human"), base="free").with_drives({"*": (4000.0, 60.0)})
+    q0 = model.integrate(model.neutral(), [sum(BENT[x] for x in BENT if x in name) for name in model.v_names])
     v0 = np.concatenate([[3.0, 0.0, 0.5 * 9.81 * DURATION], np.zeros(model.nv - 3)])  # [m/s]
-    for helps in (False, True):
-        targets = plan(model, helps)
-        run = vt.simulate(model, None, v0, duration=DURATION, dt=DT, control=vt.Control(targets=targets))
-        turned = np.linalg.norm([model.difference(run.q[0], q)[3:6] for q in run.q], axis=1).max()
-        off, arms = np.abs(run.q[1:, 7:] - targets).max(), "swing" if helps else "rest"
+    for helps, arms in ((False, "rest"), (True, "swing")):
+        targets = plan(model, q0, helps)
+        run = vt.simulate(model, q0, v0, duration=DURATION, dt=DT, control=vt.Control(targets=targets))
+        turned = np.linalg.norm([model.difference(q0, q)[3:6] for q in run.q], axis=1).max()
+        off = np.abs(run.q[1:, 7:] - targets).max()
         print(f"arms {arms}: trunk turns by {np.degrees(turned):.2f}, joints follow to {np.degrees(off):.1f} degrees")
     return run
 

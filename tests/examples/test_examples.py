@@ -280,7 +280,7 @@ def identified_arm(run, text):
 def arms_that_balance(run, text):
     """The trunk turns a tenth as far with the arms' help; what is left is how joints lag behind their targets."""
     rest, swing = (float(x) for x in re.findall(r"turns by (\S+),", text))
-    assert rest > 15 and swing < 0.1 * rest
+    assert rest > 10 and swing < 0.1 * rest
 
 
 def soft_contact(run, text):
