@@ -77,7 +77,7 @@ def turned(x: np.ndarray, code: str) -> np.ndarray:
     """Rows of six of Pinocchio with the angular ones first, and parameters in the order of vitree."""
     if x.ndim == 2 and x.shape[0] == 6:
         x = x[ROTATES]
-    if re.search(r"action|Jlog6", code):
+    if re.search(r"action|J(log|exp)6", code):
         x = x[:, ROTATES]
     if re.search(r"(?<!Static)Regressor|DynamicParameters", code):
         columns = np.concatenate([10 * k + np.array(ENTRIES) for k in range(x.shape[-1] // 10)])
