@@ -212,7 +212,7 @@ def test_feet_with_joints_that_rub_have_the_impulses_of_the_whole_problem(joints
 @pytest.mark.parametrize("legs, friction", [(4, 0.3), (4, 1.0), (3, 2.0)])
 def test_legs_on_the_ground_come_to_rest_on_joints_that_rub(legs, friction):
     """Feet and joints that stick have more rows than motions; few corrections solve them, and nothing creeps."""
-    model = walker("points", legs, dry=friction)
+    model, halved = walker("points", legs, dry=friction), 0
     for seed in range(3):
         rng = np.random.default_rng(seed)
         bent = np.where(np.arange(model.nv) < 6, 0.0, rng.normal(size=model.nv))
@@ -220,7 +220,9 @@ def test_legs_on_the_ground_come_to_rest_on_joints_that_rub(legs, friction):
         v = 0.05 * rng.normal(size=model.nv)
         run = vt.simulate(model, vt.place_on_ground(model, q), v, duration=2.0, dt=2e-3)
         assert np.abs(run.v[-1]).max() < 1e-12 and np.abs(run.q[-300:] - run.q[-1]).max() < 1e-13
-        assert run.iterations.mean() < 1.5 and run.iterations.max() < 30 and run.settings["halved"] <= 2
+        assert run.iterations.mean() < 1.5 and run.iterations.max() < 30
+        halved += run.settings["halved"]
+    assert halved <= 4
 
 
 @pytest.mark.parametrize("method", METHODS)
