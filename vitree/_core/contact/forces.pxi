@@ -51,7 +51,7 @@ cdef int find_closed(ModelStepper s, const double* q, const double* v) noexcept 
             if e.stiffness == INFINITY:
                 x.within[c] = INSIDE if speed <= OPENS else OUTSIDE
             elif given_force(e, &x.here[c], speed) > 0.0:
-                x.within[c] = x.active[c] = INSIDE
+                x.within[c], x.active[c] = INSIDE, PUSHED
         if x.within[c] == INSIDE:
             face(s, c)
     return contact_gather(s)

@@ -135,7 +135,7 @@ cdef struct Touching:
     int plain_patches
     int patches             # these, and one for each seat
     int* patch_count        # (patches,) members of a patch and those that make its centre; see `centre_patches`
-    int* central            # (contacts,) whether it is one of these, of which the centre is the mean
+    int* central            # (contacts,) whether it is one of the points whose mean is the centre of its patch
     int* patch_points       # (patches,) their number
     double* patch_least     # (patches,) [m] the lowest gap
     double* patch_gap       # (patches,) [m] means of these points: gap,
