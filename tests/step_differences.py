@@ -73,6 +73,14 @@ def compared(model, q, v, dt, method, k, size):
     return np.hstack([found.A, found.by_torque]), central(model, end, size, 3 * nv), run
 
 
+def converged(model, q, v, dt, method, k):
+    """Those of `compared`, the largest entry, and by what share of it a fifth of the displacements changes them."""
+    found, expected, _ = compared(model, q, v, dt, method, k, 1e-5)
+    size = np.abs(expected).max()
+    noise = np.abs(compared(model, q, v, dt, method, k, 2e-6)[1] - expected).max() / size
+    return found, expected, size, noise
+
+
 def through_run(model, run, size=1e-6):
     """The derivatives of the last state of a run by its first one, by those of its steps and by central differences."""
     nv = model.nv

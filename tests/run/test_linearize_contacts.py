@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from step_differences import compared, slope
+from step_differences import compared, converged, slope
 from touching_models import GROUNDS, crawler, standing, thrown, walker
 
 import vitree as vt
@@ -314,12 +314,10 @@ def test_all_shapes_on_all_surfaces(shape, surface):
             if surface != "yields" and (run.contacts.record == k + 1).sum() > 3:
                 continue  # more points of a body share the load than it needs
             try:
-                found, expected, _ = compared(model, q, v, 0.004, method, k, 1e-5)
+                found, expected, size, noise = converged(model, q, v, 0.004, method, k)
             except UnexplainedError:
                 assert shape == "cylinder"  # its points on the rim are not known well enough
                 break
-            size = np.abs(expected).max()
-            noise = np.abs(compared(model, q, v, 0.004, method, k, 2e-6)[1] - expected).max() / size
             if noise < 1e-7:  # else another phase begins within the displacements
                 sound += 1
                 np.testing.assert_allclose(found, expected, rtol=0, atol=max(within, 20 * noise) * size)
@@ -337,9 +335,7 @@ def test_random_robots(method):
         # the first step in which a foot touches, and others
         chosen = np.random.default_rng(seed).permutation(touched[touched > 2])[:2].tolist()
         for k in {*touched[:1].tolist(), *chosen}:
-            found, expected, _ = compared(model, q, v, 0.004, method, k, 1e-5)
-            size = np.abs(expected).max()
-            noise = np.abs(compared(model, q, v, 0.004, method, k, 2e-6)[1] - expected).max() / size
+            found, expected, size, noise = converged(model, q, v, 0.004, method, k)
             if noise < 1e-8:  # else another phase begins within the displacements
                 sound, lands = sound + 1, lands + (k == touched[0])
                 np.testing.assert_allclose(found, expected, rtol=0, atol=max(1e-8, 20 * noise) * size)
@@ -387,9 +383,7 @@ def test_robots_that_land_and_stand(name):
     touched = np.unique(run.contacts.record) - 1
     sound = 0
     for k in (int(touched[0]), int(touched[0]) + 5, 140):
-        found, expected, _ = compared(model, q, v, 0.002, "linear-time", k, 1e-5)
-        size = np.abs(expected).max()
-        noise = np.abs(compared(model, q, v, 0.002, "linear-time", k, 2e-6)[1] - expected).max() / size
+        found, expected, size, noise = converged(model, q, v, 0.002, "linear-time", k)
         if noise < 1e-8:
             sound += 1
             np.testing.assert_allclose(found, expected, rtol=0, atol=max(1e-8, 20 * noise) * size)

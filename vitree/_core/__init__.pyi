@@ -75,10 +75,10 @@ class Stepper(Field):
         members: Sequence[int],
         impulses: np.ndarray,
         ways: np.ndarray,
+        before: Sequence[np.ndarray],
         facets: np.ndarray | None = None,
         torques: np.ndarray | None = None,
         turns: np.ndarray | None = None,
-        before: Sequence[np.ndarray] | None = None,
     ) -> tuple[np.ndarray, ...]: ...
     def row(self, records: object, row: int) -> None: ...
     def log_contacts(self, logs: bool) -> None: ...

@@ -13,9 +13,8 @@ from vitree.arguments import axes_of, entries, explain_calls, numbers_of, of_kin
 from vitree.errors import InputError, UnknownNameError
 from vitree.model.broadcasting import guarded
 from vitree.model.model import Model
-from vitree.model.user_inputs import resolve_inputs
-from vitree.run.controller import Control, Controller, joints_of, parts_of, with_targets
-from vitree.run.linearization import Linearization
+from vitree.run.controller import Control, Controller, joints_of, parts_of
+from vitree.run.linearization import Linearization, input_rows
 from vitree.run.linearize import AT_REST
 
 #: Share of the largest singular value below which a mode cannot be controlled.
@@ -240,15 +239,11 @@ def _reference(model: Model, control: object, steps: int) -> dict[str, np.ndarra
     for name, given in (("torque", torque), ("inputs", inputs), ("targets", targets)):
         if callable(given) or isinstance(given, Controller):
             raise InputError(name, given, "must be numbers; a regulator has a reference for each step")
-    rows = resolve_inputs(model, inputs if targets is None else with_targets(model, targets, inputs))
-    if callable(rows):
-        raise InputError("inputs", inputs, "must be numbers; a regulator has a reference for each step")
-    found = {}
-    for name, given, size in (("torque", torque, model.nv), ("inputs", rows, len(model.input_names))):
-        shape = (size,) if given is None or axes_of(given) == 1 else (steps, size)
-        own = np.zeros(size) if given is None else entries(given, shape, name)
-        found[name] = np.broadcast_to(own, (steps, size))
-    return found
+    rows = input_rows(model, inputs, targets, steps)
+    return {
+        "torque": rows_of(np.zeros(model.nv) if torque is None else torque, steps, model.nv, "torque"),
+        "inputs": entries(rows, rows.shape, "inputs"),
+    }
 
 
 def actuated(model: Model, actuators: Sequence[str] | None, inputs: bool = False) -> np.ndarray:

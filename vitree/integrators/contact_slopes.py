@@ -48,23 +48,23 @@ class Touched:
         In the world's axes, where the step starts.
     ways : (contacts, 3) array
         Which way each contact slid in the step before, unit vectors or zeros.
+    before : (b, 1 + m) array
+        Of contacts that pushed in the step before: the number, and the place as ``facets`` has it, or zeros.
     facets : (k, m) array or None
         Of each, the places of convex shapes as :class:`vitree.model.contacts.Nodes` has them.
     torques : (k, 3) array or None [N m s]
         Impulses of torsional and rolling friction.
     turns : (contacts, 3) array or None
         Beside the ways, in which way each turned. Both together are unit vectors, as the core has them.
-    before : (b, 1 + m) array or None
-        Of contacts that pushed in the step before: the number, and the place as ``facets`` has it.
     """
 
     members: tuple[int, ...]
     impulses: np.ndarray
     ways: np.ndarray
+    before: np.ndarray
     facets: np.ndarray | None = None
     torques: np.ndarray | None = None
     turns: np.ndarray | None = None
-    before: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +173,7 @@ def held_by(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: n
     alike: dict[tuple[object, ...], list[int]] = {}
     for k, one in enumerate(touched):
         if one is not None:
-            none = tuple(x is None for x in (one.facets, one.torques, one.turns, one.before))
+            none = tuple(x is None for x in (one.facets, one.torques, one.turns))
             alike.setdefault((one.members, none), []).append(k)
     found = []
     for steps in alike.values():
@@ -193,8 +193,7 @@ def _held_in(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: 
 
     parts = stepper.contact_slopes(
         np.ascontiguousarray(q[steps]), np.ascontiguousarray(q2[steps]), ones[0].members, stacked("impulses"),
-        stacked("ways"), stacked("facets"), stacked("torques"), stacked("turns"),
-        [one.before for one in ones] if ones[0].before is not None else None,
+        stacked("ways"), [one.before for one in ones], stacked("facets"), stacked("torques"), stacked("turns"),
     )  # fmt: skip
     numbers, laws, dims, bounds, leads, lam, w, springs, W1, W2, J1, J2 = parts[:12]
     start_by, leads_by, slips_by, tangents, u_by, turn, late, late_by_ports, late_turn = parts[12:21]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -571,7 +571,7 @@ def touched_in(log: ContactLog, model: Model, h: float, steps: int) -> list[Touc
         loaded = begin + np.flatnonzero(~(size_of[at] <= TRACE * np.fmax.reduce(size_of[at], initial=0.0)))
         own = None if facets is None else np.ascontiguousarray(facets[loaded])
         members = tuple(numbers[loaded].tolist())
-        found.append(Touched(members, impulses[loaded], ways[k], own, torques[loaded], turns[k], before)
+        found.append(Touched(members, impulses[loaded], ways[k], before, own, torques[loaded], turns[k])
                      if members else None)  # fmt: skip
         before = known[at]
     return found
@@ -590,10 +590,19 @@ def _inputs_of(model: Model, control: object, steps: int) -> np.ndarray:
                 "run, as to simulate"
             )
         return np.zeros((steps, size))
+    return input_rows(model, inputs, targets, steps)
+
+
+def input_rows(model: Model, inputs: Any, targets: Any, steps: int) -> np.ndarray:
+    """Return inputs in numbers, with targets of drives among them, as rows (steps, nu)."""
+    size = len(model.input_names)
+    found = np.zeros((steps, size))
     given = resolve_inputs(model, inputs if targets is None else with_targets(model, targets, inputs))
     if callable(given):
-        raise InputError("inputs and targets must be numbers, or rows (steps, n), to linearize a run")
-    found, rows = np.zeros((steps, size)), np.asarray(given, dtype=float)
+        raise InputError("inputs and targets of linearized steps must be numbers, or rows (steps, n)")
+    if given is None:
+        return found
+    rows = np.asarray(given, dtype=float)
     if rows.shape not in ((size,), found.shape):
         raise InputError(
             f"inputs and targets are rows of shape {rows.shape}; they must be ({size},) all the time, or "

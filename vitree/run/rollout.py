@@ -68,12 +68,11 @@ def rollout(
         Time at the start.
     control : array, callable, or Control, optional
         Joint forces [N or N m]: (nv,) for all, (n, nv), or (n, steps, nv) with a row for each step, and (1, steps, nv)
-        for all instances. A callable
-        (t, Q, V) -> (n, nv) is called once a step with the states (n, nq) and (n, nv) of all instances where the step
-        starts; its answer is held for the step. A :class:`vitree.Controller` is called so at its sampling times, with
-        the states of all instances. In a :class:`vitree.Control` torque, inputs and targets have these
-        shapes, and mappings have numbers, (n,) or (n, steps) by name; prescribed motion and effort limits are the same
-        for all instances.
+        for all instances. A callable (t, Q, V) -> (n, nv) is called once a step with the states (n, nq) and (n, nv) of
+        all instances where the step starts; its answer is held for the step. A :class:`vitree.Controller` is called so
+        at its sampling times, with the states of all instances. In a :class:`vitree.Control` torque, inputs and targets
+        have these shapes, and mappings have numbers, (n,) or (n, steps) by name; prescribed motion and effort limits
+        are the same for all instances.
     parameters : mapping, optional
         Parameters of the model that differ between instances, as :meth:`Model.with_parameters` has them, each with a
         first axis (n,). Numbers that no model can have, such as a negative mass, fail that instance alone.

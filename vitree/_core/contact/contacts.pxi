@@ -860,17 +860,15 @@ cdef void centre_patches(ModelStepper self, bint choose) noexcept nogil:
     cdef Touching* x = &self.contact
     cdef const vt_contact* e
     cdef int k, c, p
-    memset(x.patch_count, 0, x.patches * sizeof(int))
-    memset(x.patch_points, 0, x.patches * sizeof(int))
+    for p in range(x.patches):
+        x.patch_count[p], x.patch_points[p], x.patch_least[p] = 0, 0, INFINITY
+        x.patch_centre[p], x.patch_gap[p], x.patch_radius[p] = zero3(), 0.0, 0.0
     for k in range(x.asked_count if choose else 0):
         c = x.asked[k]
         x.central[c] = x.active[c] != 0
         if slides_flat(x, &self.touch[c]):
             p = self.touch[c].patch
-            x.patch_least[p] = min(x.patch_least[p] if x.patch_points[p] else INFINITY,
-                                   -INFINITY if x.active[c] else x.here[c].gap)
-            x.patch_points[p] = 1
-    memset(x.patch_points, 0, x.patches * sizeof(int))
+            x.patch_least[p] = min(x.patch_least[p], -INFINITY if x.active[c] else x.here[c].gap)
     for k in range(x.asked_count):
         c = x.asked[k]
         e, p = &self.touch[c], self.touch[c].patch
@@ -882,8 +880,6 @@ cdef void centre_patches(ModelStepper self, bint choose) noexcept nogil:
             x.patch_count[p] += 1
         if not x.central[c]:
             continue
-        if x.patch_points[p] == 0:
-            x.patch_centre[p], x.patch_gap[p], x.patch_radius[p] = zero3(), 0.0, 0.0
         x.patch_points[p] += 1
         x.patch_centre[p] = add(x.patch_centre[p], body_point(self, c))
         x.patch_gap[p] += x.here[c].gap

@@ -201,7 +201,7 @@ cdef class ModelStepper(Stepper):
             row[WATCHED + k] = x.impulse[k] / x.spent if x.spent != 0.0 else NAN
 
     def contact_slopes(self, const double[:, ::1] q, const double[:, ::1] q2, members, const double[:, :, ::1] impulses,
-                       const double[:, :, ::1] ways, facets=None, torques=None, turns=None, before=None):
+                       const double[:, :, ::1] ways, before, facets=None, torques=None, turns=None):
         """The laws and rows of contacts in steps from q to q2, and their derivatives; the state is lost.
 
         Parameters
@@ -213,12 +213,12 @@ cdef class ModelStepper(Stepper):
             World axes; those of single numbers are the first entries.
         ways : (s, contacts, 3) array
             The previous direction of slip of each contact.
+        before : sequence of (b, 1 + FACET_ROW) arrays
+            The contacts that pushed in the previous step: numbers, and their facets as in ``facets``.
         facets : (s, members, FACET_ROW) array or None
             As :meth:`take_contacts` has them.
         torques, turns : arrays as impulses [N m s] and ways, or None
             Of friction of turning, in the measure of its rows.
-        before : sequence of (b, 1 + FACET_ROW) arrays, or None
-            The contacts that pushed in the previous step: numbers, and their facets as in ``facets``.
 
         Returns
         -------
@@ -254,7 +254,6 @@ cdef class ModelStepper(Stepper):
         cdef const double[:, :, ::1] spins = np.zeros((steps, self.contacts.count, 3)) if turns is None else turns
         cdef const double[:, :, ::1] couples = np.zeros((steps, most, 3)) if torques is None else torques
         cdef int[:, ::1] room = np.zeros((5, max(most, 1)), np.int32)
-        cdef const double[:, ::1] none = np.zeros((0, 1 + FACET_ROW))
         cdef double[::1] bounds = np.zeros((1 + LEADS) * max(most, 1))
         cdef SomeMembers some
         cdef SlopeRows at
@@ -272,8 +271,7 @@ cdef class ModelStepper(Stepper):
         some.number, some.mu, some.lead = &room[4, 0], &bounds[0], &bounds[max(most, 1)]
         made = None
         for s in range(steps):
-            self.gather_slopes(q[s], q2[s], members, impulses[s], ways[s], places[s], couples[s], spins[s],
-                               none if before is None else before[s])
+            self.gather_slopes(q[s], q2[s], members, impulses[s], ways[s], places[s], couples[s], spins[s], before[s])
             if made is None:
                 shapes = slope_shapes(x.count, y.n, x.ports, self.nv)
                 made = [np.zeros((steps, *shape)) for shape in shapes]
@@ -320,8 +318,6 @@ cdef class ModelStepper(Stepper):
         x.eased = 0.0
         place_start(self, &q[0])
         for c in pushed:
-            if x.within[c] != INSIDE:
-                touch_at(&self.touch[c], x.at1, x.pose1, NULL, facet_for(x, &self.touch[c]), &x.here[c])
             if has_left(&self.touch[c], x.here[c].gap):
                 x.active[c] = 0
         for c in chosen:

@@ -549,7 +549,7 @@ cdef void centre_lane_patches(TouchLanes* x) noexcept nogil:
     # see `centre_patches`
     cdef const HomePlan* plan = x.plan
     cdef vt_real infinity = vt_set1(INFINITY), zero = vt_set1(0.0), one = vt_set1(1.0)
-    cdef vt_mask active, central
+    cdef vt_mask active, lower, central
     cdef int k, c, p
     for p in range(plan.patches):
         x.patch_centre[p], x.patch_points[p], x.patch_least[p] = zero3(), zero, infinity
@@ -562,8 +562,8 @@ cdef void centre_lane_patches(TouchLanes* x) noexcept nogil:
         p = plan.touch[c].patch
         if p >= 0:
             active = where(&x.active[c * VT_WIDTH])
-            central = vt_lt(x.here[c].gap, x.patch_least[p])
-            x.patch_least[p] = vt_select(central, x.here[c].gap, x.patch_least[p])
+            lower = vt_lt(x.here[c].gap, x.patch_least[p])
+            x.patch_least[p] = vt_select(lower, x.here[c].gap, x.patch_least[p])
             x.patch_least[p] = vt_select(active, -infinity, x.patch_least[p])
     for c in range(plan.contacts):
         p = plan.touch[c].patch
@@ -572,8 +572,7 @@ cdef void centre_lane_patches(TouchLanes* x) noexcept nogil:
             central = active | vt_le(x.here[c].gap, x.patch_least[p] + LEVEL)
             x.patch_centre[p] = add(x.patch_centre[p], where3(central, point_of(x, c)))
             x.patch_points[p] = x.patch_points[p] + vt_select(central, one, zero)
-            central = central | where(&x.inside[c * VT_WIDTH])
-            x.patch_count[p] = x.patch_count[p] + vt_select(central, one, zero)
+            x.patch_count[p] = x.patch_count[p] + vt_select(central | where(&x.inside[c * VT_WIDTH]), one, zero)
     for p in range(plan.patches):
         x.patch_centre[p] = scale(one / vt_select(vt_lt(one, x.patch_points[p]), x.patch_points[p], one), x.patch_centre[p])
 
