@@ -95,6 +95,8 @@ class Held:
     leads : tuple of (int, slice, (s, 2, 3) array)
         Of contacts that slide: the number, the rows, and what a change of the direction of the slip in the step before
         changes in the equations.
+    patches : tuple of int arrays
+        The normal rows of points of a body on a plane, of which normal impulses are an affine function of the place.
     slips : mapping of int to (s, 3, 1 + 2 nv) array
         Of contacts with friction, by their numbers: the slip in world axes, and its derivatives by d1 and d2; zeros
         where they stick.
@@ -112,6 +114,7 @@ class Held:
     ends: np.ndarray
     slides: tuple[tuple[slice, np.ndarray, np.ndarray, np.ndarray], ...] = ()
     leads: tuple[tuple[int, slice, np.ndarray], ...] = ()
+    patches: tuple[np.ndarray, ...] = ()
     slips: Mapping[int, np.ndarray] = field(default_factory=dict)
 
     @property
@@ -152,7 +155,8 @@ class Held:
         leads = [(number, slice(rows.start + m, rows.stop + m), change) for number, rows, change in self.leads]
         rows = {"push": -one, "by_start": start, "by_end": two, "ends": 0 * two}
         more: Any = {name: np.concatenate([x, getattr(self, name)], axis=1) for name, x in rows.items()}
-        return replace(self, **more, by_impulse=by_impulse, slides=tuple(slides), leads=tuple(leads))
+        return replace(self, **more, by_impulse=by_impulse, slides=tuple(slides), leads=tuple(leads),
+                       patches=tuple(rows + m for rows in self.patches))
 
     def with_places(self, push: np.ndarray, by_end: np.ndarray) -> Held:
         """Return the same with points that move over their bodies, behind all rows, whose coordinates are unknown.
@@ -195,9 +199,9 @@ def _held_in(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: 
         np.ascontiguousarray(q[steps]), np.ascontiguousarray(q2[steps]), ones[0].members, stacked("impulses"),
         stacked("ways"), [one.before for one in ones], stacked("facets"), stacked("torques"), stacked("turns"),
     )  # fmt: skip
-    numbers, laws, dims, bounds, leads, lam, w, springs, W1, W2, J1, J2 = parts[:12]
-    start_by, leads_by, slips_by, tangents, u_by, turn, late, late_by_ports, late_turn = parts[12:21]
-    place_push, place_by = parts[21:]
+    numbers, laws, dims, patches, bounds, leads, lam, w, springs, W1, W2, J1, J2 = parts[:13]
+    start_by, leads_by, slips_by, tangents, u_by, turn, late, late_by_ports, late_turn = parts[13:22]
+    place_push, place_by = parts[22:]
     first, nv, s = np.cumsum(dims) - dims, model.nv, len(steps)
     J1T, J2T = J1.swapaxes(1, 2), J2.swapaxes(1, 2)
 
@@ -230,7 +234,8 @@ def _held_in(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: 
     slips = _slips(numbers, first, moving, speeds, h * w, tangents, by_motion(slips_by[:, :, moving]), by_end)
     held = Held(steps, push, turn + J1T @ u_by.swapaxes(1, 2) @ J1, _times(push.swapaxes(1, 2), lam),
                 by_motion(start_by), by_end, np.zeros((s, *(lam.shape[1],) * 2)), _times(J2T, late), late_by,
-                by_end, slips=slips)  # fmt: skip
+                by_end, patches=tuple(first[patches == p] for p in np.unique(patches[patches >= 0])),
+                slips=slips)  # fmt: skip
     led = slides & leads.any(axis=2) & ~alone & (dims == 3)
     kinds = np.concatenate([yields, slides, stands, alone, led], axis=1)
     if (kinds == kinds[0]).all():
@@ -368,6 +373,8 @@ def solve_held(moved: np.ndarray, h: float, held: Held, d2: np.ndarray | None, f
         lam[k], rank = _least(scaled[k], right[k])
         if held.slides and rank < S.shape[1]:
             diagonal = np.diagonal(held.ends[k][:, free] @ pushed[k]) / h
+            for rows in held.patches:
+                diagonal[rows] = diagonal[rows].max()
             slides = [(rows, u[k], float(bound[k]), float(speed[k])) for rows, u, bound, speed in held.slides]
             lam[k] = _as_corrected(S[k], lack[k], diagonal, h, slides, rank)
     np.negative(lam, out=lam)

@@ -646,6 +646,8 @@ cdef int contact_gather(ModelStepper self) noexcept nogil:
         y.dim[k], y.row[k], y.mu[k] = e.dim, n, e.friction
         memset(y.lead + LEADS * k, 0, LEADS * sizeof(double))
         y.law[k] = HOLD if e.kind == ROLLS else RUB if e.kind == RUBS else CONE
+        y.patch[k] = e.patch if slides_flat(x, e) and e.stiffness == INFINITY else -1
+        y.place[2 * k], y.place[2 * k + 1], y.even[k] = dot(at.arm_a, at.t1), dot(at.arm_a, at.t2), 1.0
         if is_single(e):
             y.lam[n] = x.guess[3 * c]
             if e.mesh >= 0:
@@ -1045,6 +1047,7 @@ cdef void cut_cones(ModelStepper self, int group, ContactProblem* part) noexcept
         part.row[i] = y.row[k + i] - o
     part.b, part.lam, part.w, part.F, part.kept = y.b + o, y.lam + o, y.w + o, y.F + o, y.kept + o
     part.given = y.given + o
+    part.patch, part.place, part.even, part.level = y.patch + k, y.place + 2 * k, y.even + k, y.level + k
     part.trial, part.trial_w, part.trial_F = y.trial + o, y.trial_w + o, y.trial_F + o
     part.diagonal, part.by_w, part.by_lam = y.diagonal + o, y.by_w + WIDE * o, y.by_lam + WIDE * o
     part.d, part.least, part.own_block = y.d + o, y.least + o, y.own_block + WIDE * o

@@ -222,8 +222,9 @@ cdef class ModelStepper(Stepper):
 
         Returns
         -------
-        numbers, laws, dims : (k,) arrays
-            Of the contacts in the order of their rows.
+        numbers, laws, dims, patches : (k,) arrays
+            Of the contacts in the order of their rows; rigid points of a body on a plane have one number of a patch,
+            others -1.
         bounds, leads : (s, k) and (s, k, LEADS) arrays
             The bounds of friction relative to the normal impulse.
         lam, w : (s, n) arrays
@@ -276,7 +277,8 @@ cdef class ModelStepper(Stepper):
                 shapes = slope_shapes(x.count, y.n, x.ports, self.nv)
                 made = [np.zeros((steps, *shape)) for shape in shapes]
                 told = (np.array([number_of(x, x.member[k]) for k in range(x.count)]),
-                        np.array([y.law[k] for k in range(x.count)]), np.array([y.dim[k] for k in range(x.count)]))
+                        np.array([y.law[k] for k in range(x.count)]), np.array([y.dim[k] for k in range(x.count)]),
+                        np.array([y.patch[k] for k in range(x.count)]))
             elif shapes != slope_shapes(x.count, y.n, x.ports, self.nv):
                 raise ValueError("steps with other rows of the same contacts")
             slope_rows(made, s, &at)

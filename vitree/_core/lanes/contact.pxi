@@ -662,7 +662,9 @@ cdef bint gather_members(ModelStepper self, TouchLanes* x, const vt_real* guess,
     for k in range(x.count):
         c = x.member[k]
         e, at = &plan.touch[c], &x.here[c]
-        y.dim[k], y.row[k], y.law[k] = e.dim, n, CONE
+        y.dim[k], y.row[k], y.law[k], y.patch[k] = e.dim, n, CONE, e.patch
+        y.place[2 * k], y.place[2 * k + 1] = dot(at.arm_a, at.t1), dot(at.arm_a, at.t2)
+        y.even[k] = vt_select(has_member(x, k), vt_set1(1.0), zero)
         y.give[k] = zero
         mu = friction_in_lanes(x, self, c)
         for i in range(LEADS):

@@ -15,6 +15,7 @@ cdef enum:
     CONE_LENGTHS = 6        # most lengths of a correction
     CONE_SPARE = 4          # corrections of a problem where those of the step are used up
     HELD_CORRECTIONS = 3    # and of one that is over-held, before it is eased
+    LEVELS = 4              # most times that points of a patch are dropped, see `level_patch`
 
 #: Least relative descent of |F|^2
 cdef double CONE_DESCENT = 1e-4
@@ -26,6 +27,12 @@ cdef double CONE_PROXIMAL = 1e-7
 cdef double REDUNDANT_SHARE = 0.3
 cdef double REDUNDANT_LEAST = 1e-4
 cdef double REDUNDANT_MOST = 1e-2
+#: Points of a patch are on a line below this determinant of their second moments relative to its largest
+cdef double PATCH_LINE = 1e-10
+#: [m^2] and at one place below these moments
+cdef double PATCH_POINT = 1e-20
+#: Where the normal impulse of a point grows by more than this factor its friction does not grow with it
+cdef double MOST_LEVELLED = 8.0
 
 
 cdef struct HeldJoints:     # see condensed.pxi
@@ -77,6 +84,10 @@ cdef struct ContactProblem:
     vt_real* mu             # (count,) the bound of dry friction rows
     vt_real* lead           # (count, LEADS)
     vt_real* give           # (count,) [1/kg] contribution of a compliant contact to G
+    int* patch              # (count,) of points of a body on a plane, one after the other, their number; or -1
+    vt_real* place          # (count, 2) [m] on the plane
+    vt_real* even           # (count,) the largest diagonal of a patch's normals; 0 in lanes without this contact
+    vt_real* level          # (count,) see `level_patch`
     const vt_real* shift    # (n,) [1/kg] that of a regularisation, or NULL
     double share            # factor of the rho of F: the zeros of F are the same for all
     double proximal         # shift of a correction, as a fraction of the diagonal of G
@@ -111,8 +122,8 @@ cdef int cones_room(ContactProblem* x, ConeStore* store, int count, int n, int p
     if n <= x.room and ports <= x.ports_room:
         return OK
     rows, most = 2 * n + 24, 2 * ports + 12
-    reals = (24 + LEADS + 3 * WIDE) * rows + 2 * most
-    at = <vt_real*>vt_alloc(reals * sizeof(vt_real) + ((4 + VT_WIDTH) * rows + VT_WIDTH * most) * sizeof(int))
+    reals = (28 + LEADS + 3 * WIDE) * rows + 2 * most
+    at = <vt_real*>vt_alloc(reals * sizeof(vt_real) + ((5 + VT_WIDTH) * rows + VT_WIDTH * most) * sizeof(int))
     if at == NULL:
         return NO_MEMORY
     vt_release(x.memory)
@@ -130,11 +141,13 @@ cdef int cones_room(ContactProblem* x, ConeStore* store, int count, int n, int p
     x.given = x.least + rows
     x.split = x.given + rows
     x.along = x.split + 6 * rows
-    x.port, x.answer = x.along + rows, x.along + rows + most
-    x.dim, x.row, x.law, x.own_row = ints, ints + rows, ints + 2 * rows, ints + 3 * rows
-    x.order = ints + 4 * rows
+    x.place, x.even, x.level = x.along + rows, x.along + 3 * rows, x.along + 4 * rows
+    x.port, x.answer = x.along + 5 * rows, x.along + 5 * rows + most
+    x.dim, x.row, x.law, x.own_row, x.patch = ints, ints + rows, ints + 2 * rows, ints + 3 * rows, ints + 4 * rows
+    x.order = ints + 5 * rows
     x.port_order = x.order + VT_WIDTH * rows
     memset(x.law, 0, rows * sizeof(int))
+    memset(x.patch, 0xff, rows * sizeof(int))
     return OK
 
 
@@ -166,6 +179,7 @@ cdef void cones_formed(ContactProblem* x) noexcept nogil:
     for k in range(x.n):
         x.diagonal[k] = x.G[k * (x.n + 1)]
     x.least_held = held_least(x)
+    even_patches(x)
 
 
 cdef void cones_product(ContactProblem* x, const TouchRow* W1, const TouchRow* W2, const vt_real* P,
@@ -196,6 +210,7 @@ cdef void cones_diagonal(ContactProblem* x) noexcept nogil:
         o = x.row[k]
         x.diagonal[o] += x.give[k]
     x.least_held = held_least(x)
+    even_patches(x)
 
 
 cdef inline const vt_real* port_answer(const ContactProblem* x, int port) noexcept nogil:
@@ -411,6 +426,8 @@ cdef void cone_by_rows(ContactProblem* x, bint* found) noexcept nogil:
 cdef inline vt_real proximal(const ContactProblem* x, int i, int j) noexcept nogil:
     # the shift of a row; of planar mechanisms some rows are zeros
     cdef const vt_real* diagonal = x.diagonal + x.row[i]
+    if j == 0 and x.patch[i] >= 0:
+        return x.proximal * x.even[i]
     if x.law[i] == HOLD:
         return x.proximal * vt_max(diagonal[j], vt_set1(x.least_held))
     if x.dim[i] > 3 and j > 2:
@@ -573,10 +590,168 @@ cdef void cone_through_ports(ContactProblem* x, bint* found) noexcept nogil:
     cone_from_ports(x)
 
 
+# ---- patches -------------------------------------------------------------------------------------------
+# Points of a body on a plane depend on each other: z^T w_n = 0 for all z with sum z_i = 0 and sum z_i (place_i) = 0, and z
+# may be added to their normal impulses. With friction the motion depends on it where the patch rotates while it slides. Of
+# all such normal impulses N those with z^T N = 0, the least, are affine functions of the place.
+
+
+cdef struct PatchFit:       # of affine functions to values at points
+    vt_real count           # their number
+    vt_real s               # their mean place
+    vt_real t
+    vt_real ss              # the inverse of their second moments about it
+    vt_real st
+    vt_real tt
+    vt_real rank            # of 1, s and t
+
+
+cdef inline int patch_end(const ContactProblem* x, int first) noexcept nogil:
+    # of the points of one patch
+    cdef int k = first + 1
+    while x.patch[first] >= 0 and k < x.count and x.patch[k] == x.patch[first]:
+        k += 1
+    return k
+
+
+cdef void even_patches(ContactProblem* x) noexcept nogil:
+    # the largest diagonal of the normal rows of each patch: with one shift for all of them corrections have z^T d = 0
+    cdef int k = 0, i, end
+    cdef vt_real zero = vt_set1(0.0), most
+    while k < x.count:
+        end = patch_end(x, k)
+        if x.patch[k] >= 0:
+            most = zero
+            for i in range(k, end):
+                most = vt_max(most, vt_select(vt_lt(zero, x.even[i]), x.diagonal[x.row[i]], zero))
+            for i in range(k, end):
+                x.even[i] = vt_select(vt_lt(zero, x.even[i]), most, zero)
+        k = end
+
+
+cdef void fit_patch(const ContactProblem* x, int first, int end, const vt_real* some, PatchFit* to) noexcept nogil:
+    # by the points where `some` is positive
+    cdef int k
+    cdef vt_real zero = vt_set1(0.0), one = vt_set1(1.0), count = zero, s = zero, t = zero, ss = zero, st = zero, tt = zero
+    cdef vt_real a, b, det
+    cdef vt_mask on, plane, line, along
+    for k in range(first, end):
+        on = vt_lt(zero, some[k])
+        count = count + vt_select(on, one, zero)
+        s = s + vt_select(on, x.place[2 * k], zero)
+        t = t + vt_select(on, x.place[2 * k + 1], zero)
+    count = vt_max(count, one)
+    s, t = s / count, t / count
+    for k in range(first, end):
+        on = vt_lt(zero, some[k])
+        a, b = vt_select(on, x.place[2 * k] - s, zero), vt_select(on, x.place[2 * k + 1] - t, zero)
+        ss, st, tt = ss + a * a, st + a * b, tt + b * b
+    det = ss * tt - st * st
+    plane = vt_lt(PATCH_LINE * (ss + tt) * (ss + tt), det)
+    line = vt_lt(vt_set1(PATCH_POINT), ss + tt)
+    plane = plane & line
+    # of points on a line the coordinate that differs most
+    along = vt_le(tt, ss)
+    to.count, to.s, to.t = count, s, t
+    to.ss = vt_select(plane, tt / det, vt_select(line & along, one / ss, zero))
+    to.tt = vt_select(plane, ss / det, vt_select(along, zero, vt_select(line, one / tt, zero)))
+    to.st = vt_select(plane, -st / det, zero)
+    to.rank = one + vt_select(line, one, zero) + vt_select(plane, one, zero)
+
+
+cdef inline vt_real fitted(const ContactProblem* x, const PatchFit* fit, const vt_real* sums, int k) noexcept nogil:
+    # the affine function with these sums of values, and of values times places about the mean, at a point
+    return (sums[0] / fit.count + (x.place[2 * k] - fit.s) * (fit.ss * sums[1] + fit.st * sums[2])
+            + (x.place[2 * k + 1] - fit.t) * (fit.st * sums[1] + fit.tt * sums[2]))
+
+
+cdef void sum_patch(const ContactProblem* x, int first, int end, const vt_real* some, const PatchFit* fit,
+                    const vt_real* values, const vt_real* less, vt_real* sums) noexcept nogil:
+    # of values less others, by rows
+    cdef int k
+    cdef vt_real zero = vt_set1(0.0), one
+    sums[0] = sums[1] = sums[2] = zero
+    for k in range(first, end):
+        one = values[x.row[k]]
+        if less != NULL:
+            one = one - less[x.row[k]]
+        one = vt_select(vt_lt(zero, some[k]), one, zero)
+        sums[0] = sums[0] + one
+        sums[1] = sums[1] + one * (x.place[2 * k] - fit.s)
+        sums[2] = sums[2] + one * (x.place[2 * k + 1] - fit.t)
+
+
+cdef void level_patch(ContactProblem* x, int first, int end, vt_real goal) noexcept nogil:
+    # the correction d that makes the normal impulses of a patch affine functions of the place, with the same wrench. Of the
+    # points that push or touch, those that would pull are dropped. Where points are not level, and their w_n no affine
+    # function of the place, which of them push is to be found first
+    cdef vt_real zero = vt_set1(0.0), one = vt_set1(1.0), off = zero, was, is_, ratio
+    cdef vt_real sums[3]
+    cdef vt_real* some = x.level
+    cdef vt_mask on, levels, slides, pulls, any_pulls
+    cdef PatchFit fit, less
+    cdef int k, j, o, turn
+    for k in range(first, end):
+        o = x.row[k]
+        on = (vt_lt(zero, x.by_w[WIDE * o]) | vt_le(x.w[o], goal)) & vt_lt(zero, x.even[k])
+        some[k] = vt_select(on, one, zero)
+    fit_patch(x, first, end, some, &fit)
+    levels = vt_lt(fit.rank, fit.count)
+    if not vt_any(levels):
+        return
+    sum_patch(x, first, end, some, &fit, x.w, NULL, sums)
+    for k in range(first, end):
+        off = vt_max_nan(off, vt_select(vt_lt(zero, some[k]), vt_abs(x.w[x.row[k]] - fitted(x, &fit, sums, k)), zero))
+    levels = levels & vt_le(off, goal)
+    if not vt_any(levels):
+        return
+    sum_patch(x, first, end, some, &fit, x.lam, x.d, sums)
+    for turn in range(LEVELS):
+        any_pulls = vt_lt(one, zero)
+        for k in range(first, end):
+            pulls = vt_lt(zero, some[k]) & vt_lt(fitted(x, &fit, sums, k), zero)
+            some[k] = vt_select(pulls, -one, some[k])
+            any_pulls = any_pulls | pulls
+        if not vt_any(levels & any_pulls):
+            break
+        fit_patch(x, first, end, some, &less)
+        # the same sums about another mean
+        sums[1], sums[2] = sums[1] + sums[0] * (fit.s - less.s), sums[2] + sums[0] * (fit.t - less.t)
+        levels = levels & vt_le(fit.rank, less.rank)
+        fit = less
+    levels = levels & vt_le(vt_select(any_pulls, one, zero), zero)
+    for k in range(first, end):
+        o = x.row[k]
+        was = x.lam[o] - x.d[o]
+        on = vt_lt(zero, some[k])
+        is_ = vt_select(on, fitted(x, &fit, sums, k), zero)
+        # friction at the bound follows
+        ratio = vt_select(vt_lt(zero, was) & vt_le(is_, MOST_LEVELLED * was), is_ / was, vt_select(on, one, zero))
+        on = levels & vt_lt(zero, vt_abs(some[k]))
+        x.d[o] = vt_select(on, x.lam[o] - is_, x.d[o])
+        if x.dim[k] < 3:
+            continue
+        slides = vt_lt(x.by_w[WIDE * (o + 1) + 1] + x.by_w[WIDE * (o + 2) + 2], vt_set1(2.0)) | vt_le(is_, zero)
+        for j in range(o + 1, o + x.dim[k]):
+            x.d[j] = vt_select(on & slides, x.lam[j] - ratio * (x.lam[j] - x.d[j]), x.d[j])
+
+
+cdef void level_patches(ContactProblem* x, vt_real goal) noexcept nogil:
+    # see above; a regularisation tells impulses apart on its own
+    cdef int k = 0, end
+    if x.shift != NULL:
+        return
+    while k < x.count:
+        end = patch_end(x, k)
+        if end - k > 2:
+            level_patch(x, k, end, goal)
+        k = end
+
+
 # ---- descent -------------------------------------------------------------------------------------------
 
 
-cdef void cone_search(ContactProblem* x, bint strict, vt_real* square, bint* found) noexcept nogil:
+cdef void cone_search(ContactProblem* x, vt_real goal, bint strict, vt_real* square, bint* found) noexcept nogil:
     # a correction of the length 1, 1/2, 1/4 ..., the first to reduce |F|^2 by a fraction of it times the length; if none
     # does, that of the least |F|^2, or, if strict, none. At kinks of F the derivative of one side may not be that of a
     # descent, and behind them it is. found: of each lane, where it was, whether there is one
@@ -589,6 +764,7 @@ cdef void cone_search(ContactProblem* x, bint strict, vt_real* square, bint* fou
     cone_direction(x, found)
     if not any_of(found):
         return
+    level_patches(x, goal)
     for l in range(VT_WIDTH):
         open[l], least[l], shortest[l] = found[l], INFINITY, 0.0
     for k in range(CONE_LENGTHS):
@@ -687,7 +863,7 @@ cdef vt_real cone_descend_from(ContactProblem* x, vt_real goal, int passes, bint
         if any_of(ahead):
             take_in(ahead, x.n, x.lam, x.least)
             take_in(ahead, 1, &e, &most)
-        cone_search(x, strict, &square, goes_on)
+        cone_search(x, goal, strict, &square, goes_on)
         if not any_of(goes_on):
             break
         cone_take(x, goes_on)
