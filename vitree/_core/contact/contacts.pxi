@@ -647,7 +647,7 @@ cdef int contact_gather(ModelStepper self) noexcept nogil:
         memset(y.lead + LEADS * k, 0, LEADS * sizeof(double))
         y.law[k] = HOLD if e.kind == ROLLS else RUB if e.kind == RUBS else CONE
         y.patch[k] = e.patch if slides_flat(x, e) and e.stiffness == INFINITY else -1
-        y.place[2 * k], y.place[2 * k + 1], y.even[k] = dot(at.arm_a, at.t1), dot(at.arm_a, at.t2), 1.0
+        y.even[k] = 1.0
         if is_single(e):
             y.lam[n] = x.guess[3 * c]
             if e.mesh >= 0:
@@ -852,8 +852,22 @@ cdef int place_ports(ModelStepper self) noexcept nogil:
     x.parts = parts
     x.reach = reach_of_bodies(self)
     centre_patches(self, True)
+    place_points(self)
     write_rows(self, x.here, x.pose1, x.W1, False)
     return OK
+
+
+cdef void place_points(ModelStepper self) noexcept nogil:
+    # of patches, on their planes, from the centre
+    cdef Touching* x = &self.contact
+    cdef const Touch* at
+    cdef Vec3 arm
+    cdef int k
+    for k in range(x.count):
+        if x.cones.patch[k] >= 0:
+            at = &x.here[x.member[k]]
+            arm = sub(at.arm_a, mul(x.pose1[self.touch[x.member[k]].body_a].R, x.patch_centre[x.cones.patch[k]]))
+            x.cones.place[2 * k], x.cones.place[2 * k + 1] = dot(arm, at.t1), dot(arm, at.t2)
 
 
 cdef void centre_patches(ModelStepper self, bint choose) noexcept nogil:

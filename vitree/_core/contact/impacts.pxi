@@ -193,6 +193,7 @@ cdef void choose_frictionless(ModelStepper self) noexcept nogil:
     z.count = y.count
     for k in range(y.count):
         z.dim[k], z.law[k], z.mu[k], z.row[k] = 1 if y.law[k] == CONE else y.dim[k], y.law[k], 0.0, n
+        z.patch[k] = -1
         if y.law[k] == RUB:
             z.mu[k] = y.mu[k]
         memset(z.lead + LEADS * k, 0, LEADS * sizeof(double))
@@ -614,7 +615,8 @@ cdef void choose_hit(ModelStepper self, const int* chosen, int count) noexcept n
     z.count = count
     for k in range(count):
         z.dim[k], z.row[k], z.mu[k] = y.dim[chosen[k]], n, self.touch[x.member[chosen[k]]].friction
-        z.law[k] = y.law[chosen[k]]
+        z.law[k], z.patch[k], z.even[k] = y.law[chosen[k]], y.patch[chosen[k]], 1.0
+        memcpy(z.place + 2 * k, y.place + 2 * chosen[k], 2 * sizeof(double))
         memset(z.lead + LEADS * k, 0, LEADS * sizeof(double))
         n += z.dim[k]
     z.n = n

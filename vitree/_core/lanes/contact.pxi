@@ -625,7 +625,7 @@ cdef bint gather_members(ModelStepper self, TouchLanes* x, const vt_real* guess,
     cdef const Touch* at
     cdef ContactProblem* y = &x.cones
     cdef TouchTree on
-    cdef Vec3 lam, way
+    cdef Vec3 lam, way, arm
     cdef vt_mask slid_before
     cdef vt_real zero = vt_set1(0.0), mu
     cdef int k, c, i, l, n = 0
@@ -663,7 +663,9 @@ cdef bint gather_members(ModelStepper self, TouchLanes* x, const vt_real* guess,
         c = x.member[k]
         e, at = &plan.touch[c], &x.here[c]
         y.dim[k], y.row[k], y.law[k], y.patch[k] = e.dim, n, CONE, e.patch
-        y.place[2 * k], y.place[2 * k + 1] = dot(at.arm_a, at.t1), dot(at.arm_a, at.t2)
+        if e.patch >= 0:
+            arm = where3(has_member(x, k), sub(at.arm_a, mul(x.pose1[e.body_a].R, x.patch_centre[e.patch])))
+            y.place[2 * k], y.place[2 * k + 1] = dot(arm, at.t1), dot(arm, at.t2)
         y.even[k] = vt_select(has_member(x, k), vt_set1(1.0), zero)
         y.give[k] = zero
         mu = friction_in_lanes(x, self, c)

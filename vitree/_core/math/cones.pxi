@@ -592,18 +592,20 @@ cdef void cone_through_ports(ContactProblem* x, bint* found) noexcept nogil:
 
 # ---- patches -------------------------------------------------------------------------------------------
 # Points of a body on a plane depend on each other: z^T w_n = 0 for all z with sum z_i = 0 and sum z_i (place_i) = 0, and z
-# may be added to their normal impulses. With friction the motion depends on it where the patch rotates while it slides. Of
-# all such normal impulses N those with z^T N = 0, the least, are affine functions of the place.
+# may be added to their normal impulses N. The motion depends on it where a patch rotates while it slides. There N is to have
+# z^T N = 0, which are the least: an affine function of the place.
 
 
-cdef struct PatchFit:       # of affine functions to values at points
-    vt_real count           # their number
-    vt_real s               # their mean place
+cdef struct PatchSums:      # of points
+    vt_real count           # their number,
+    vt_real s               # the means of their places,
     vt_real t
-    vt_real ss              # the inverse of their second moments about it
+    vt_real ss              # the inverse of their second moments about these,
     vt_real st
     vt_real tt
-    vt_real rank            # of 1, s and t
+    vt_real rank            # that of 1, s and t,
+    vt_real[3] w            # sums of w_n and of it times s and t,
+    vt_real[3] lam          # and of the normal impulses
 
 
 cdef inline int patch_end(const ContactProblem* x, int first) noexcept nogil:
@@ -629,111 +631,111 @@ cdef void even_patches(ContactProblem* x) noexcept nogil:
         k = end
 
 
-cdef void fit_patch(const ContactProblem* x, int first, int end, const vt_real* some, PatchFit* to) noexcept nogil:
-    # by the points where `some` is positive
-    cdef int k
-    cdef vt_real zero = vt_set1(0.0), one = vt_set1(1.0), count = zero, s = zero, t = zero, ss = zero, st = zero, tt = zero
-    cdef vt_real a, b, det
-    cdef vt_mask on, plane, line, along
+cdef void sum_patch(const ContactProblem* x, int first, int end, const vt_real* some, PatchSums* to) noexcept nogil:
+    # of the points where `some` is positive
+    cdef int k, o
+    cdef vt_real zero = vt_set1(0.0), one = vt_set1(1.0), ss = zero, st = zero, tt = zero, s, t, on, w, lam, det
+    cdef vt_mask plane, line, along
+    memset(to, 0, sizeof(PatchSums))
     for k in range(first, end):
-        on = vt_lt(zero, some[k])
-        count = count + vt_select(on, one, zero)
-        s = s + vt_select(on, x.place[2 * k], zero)
-        t = t + vt_select(on, x.place[2 * k + 1], zero)
-    count = vt_max(count, one)
-    s, t = s / count, t / count
-    for k in range(first, end):
-        on = vt_lt(zero, some[k])
-        a, b = vt_select(on, x.place[2 * k] - s, zero), vt_select(on, x.place[2 * k + 1] - t, zero)
-        ss, st, tt = ss + a * a, st + a * b, tt + b * b
+        on, o = vt_select(vt_lt(zero, some[k]), one, zero), x.row[k]
+        s, t = on * x.place[2 * k], on * x.place[2 * k + 1]
+        w, lam = on * x.w[o], on * (x.lam[o] - x.d[o])
+        to.count, to.s, to.t = to.count + on, to.s + s, to.t + t
+        ss, st, tt = ss + s * s, st + s * t, tt + t * t
+        to.w[0], to.w[1], to.w[2] = to.w[0] + w, to.w[1] + s * w, to.w[2] + t * w
+        to.lam[0], to.lam[1], to.lam[2] = to.lam[0] + lam, to.lam[1] + s * lam, to.lam[2] + t * lam
+    on = one / vt_max(to.count, one)
+    s, t = on * to.s, on * to.t
+    ss, st, tt = ss - s * to.s, st - s * to.t, tt - t * to.t
+    to.s, to.t = s, t
+    to.w[1], to.w[2] = to.w[1] - s * to.w[0], to.w[2] - t * to.w[0]
+    to.lam[1], to.lam[2] = to.lam[1] - s * to.lam[0], to.lam[2] - t * to.lam[0]
+    to.w[0], to.lam[0] = on * to.w[0], on * to.lam[0]
     det = ss * tt - st * st
-    plane = vt_lt(PATCH_LINE * (ss + tt) * (ss + tt), det)
     line = vt_lt(vt_set1(PATCH_POINT), ss + tt)
-    plane = plane & line
+    plane = line & vt_lt(PATCH_LINE * (ss + tt) * (ss + tt), det)
+    to.rank = one + vt_select(line, one, zero) + vt_select(plane, one, zero)
     # of points on a line the coordinate that differs most
     along = vt_le(tt, ss)
-    to.count, to.s, to.t = count, s, t
-    to.ss = vt_select(plane, tt / det, vt_select(line & along, one / ss, zero))
-    to.tt = vt_select(plane, ss / det, vt_select(along, zero, vt_select(line, one / tt, zero)))
-    to.st = vt_select(plane, -st / det, zero)
-    to.rank = one + vt_select(line, one, zero) + vt_select(plane, one, zero)
+    det = one / vt_select(plane, det, vt_select(line, vt_max(ss, tt), one))
+    to.ss = vt_select(plane, tt * det, vt_select(line & along, det, zero))
+    to.tt = vt_select(plane, ss * det, vt_select(along, zero, vt_select(line, det, zero)))
+    to.st = vt_select(plane, -st * det, zero)
 
 
-cdef inline vt_real fitted(const ContactProblem* x, const PatchFit* fit, const vt_real* sums, int k) noexcept nogil:
-    # the affine function with these sums of values, and of values times places about the mean, at a point
-    return (sums[0] / fit.count + (x.place[2 * k] - fit.s) * (fit.ss * sums[1] + fit.st * sums[2])
-            + (x.place[2 * k + 1] - fit.t) * (fit.st * sums[1] + fit.tt * sums[2]))
+cdef inline vt_real fitted(const ContactProblem* x, const PatchSums* of, const vt_real* sums, int k) noexcept nogil:
+    # the affine function with these sums at a point
+    return (sums[0] + (x.place[2 * k] - of.s) * (of.ss * sums[1] + of.st * sums[2])
+            + (x.place[2 * k + 1] - of.t) * (of.st * sums[1] + of.tt * sums[2]))
 
 
-cdef void sum_patch(const ContactProblem* x, int first, int end, const vt_real* some, const PatchFit* fit,
-                    const vt_real* values, const vt_real* less, vt_real* sums) noexcept nogil:
-    # of values less others, by rows
-    cdef int k
-    cdef vt_real zero = vt_set1(0.0), one
-    sums[0] = sums[1] = sums[2] = zero
-    for k in range(first, end):
-        one = values[x.row[k]]
-        if less != NULL:
-            one = one - less[x.row[k]]
-        one = vt_select(vt_lt(zero, some[k]), one, zero)
-        sums[0] = sums[0] + one
-        sums[1] = sums[1] + one * (x.place[2 * k] - fit.s)
-        sums[2] = sums[2] + one * (x.place[2 * k + 1] - fit.t)
+cdef vt_mask drop_pulls(const ContactProblem* x, int first, int end, PatchSums* of, vt_mask levels) noexcept nogil:
+    # points with negative normal impulses, until there are none; the lanes in which the others push as all do
+    cdef vt_real zero = vt_set1(0.0), total
+    cdef vt_real* some = x.level
+    cdef vt_mask pulls, any_pulls = vt_lt(zero, zero)
+    cdef PatchSums less
+    cdef int k, turn
+    for turn in range(LEVELS):
+        any_pulls = vt_lt(zero, zero)
+        for k in range(first, end):
+            pulls = vt_lt(zero, some[k]) & vt_lt(fitted(x, of, of.lam, k), zero)
+            some[k] = vt_select(pulls, vt_set1(-1.0), some[k])
+            any_pulls = any_pulls | pulls
+        if not vt_any(levels & any_pulls):
+            break
+        sum_patch(x, first, end, some, &less)
+        total = of.count * of.lam[0]
+        less.lam[0] = total / vt_max(less.count, vt_set1(1.0))
+        less.lam[1], less.lam[2] = of.lam[1] + total * (of.s - less.s), of.lam[2] + total * (of.t - less.t)
+        levels = levels & vt_le(of.rank, less.rank)
+        of[0] = less
+    return levels & vt_le(vt_select(any_pulls, vt_set1(1.0), zero), zero)
 
 
 cdef void level_patch(ContactProblem* x, int first, int end, vt_real goal) noexcept nogil:
-    # the correction d that makes the normal impulses of a patch affine functions of the place, with the same wrench. Of the
-    # points that push or touch, those that would pull are dropped. Where points are not level, and their w_n no affine
-    # function of the place, which of them push is to be found first
-    cdef vt_real zero = vt_set1(0.0), one = vt_set1(1.0), off = zero, was, is_, ratio
-    cdef vt_real sums[3]
+    # the correction d after which the normal impulses of a patch that slides are an affine function of the place, with the
+    # same wrench. Of the points that push or touch, those that would pull are dropped. Where points are not level, and their
+    # w_n no affine function of the place, which of them push is to be found first
+    cdef vt_real zero = vt_set1(0.0), one = vt_set1(1.0), off = zero, was, now, ratio
     cdef vt_real* some = x.level
-    cdef vt_mask on, levels, slides, pulls, any_pulls
-    cdef PatchFit fit, less
-    cdef int k, j, o, turn
+    cdef vt_mask on, levels, slides
+    cdef PatchSums of
+    cdef int k, j, o
+    slides = vt_lt(zero, zero)
+    for k in range(first, end):
+        o = x.row[k]
+        if x.dim[k] >= 3:
+            slides = slides | vt_lt(x.by_w[WIDE * (o + 1) + 1] + x.by_w[WIDE * (o + 2) + 2], vt_set1(2.0))
+    if not vt_any(slides):
+        return
     for k in range(first, end):
         o = x.row[k]
         on = (vt_lt(zero, x.by_w[WIDE * o]) | vt_le(x.w[o], goal)) & vt_lt(zero, x.even[k])
         some[k] = vt_select(on, one, zero)
-    fit_patch(x, first, end, some, &fit)
-    levels = vt_lt(fit.rank, fit.count)
-    if not vt_any(levels):
-        return
-    sum_patch(x, first, end, some, &fit, x.w, NULL, sums)
+    sum_patch(x, first, end, some, &of)
     for k in range(first, end):
-        off = vt_max_nan(off, vt_select(vt_lt(zero, some[k]), vt_abs(x.w[x.row[k]] - fitted(x, &fit, sums, k)), zero))
-    levels = levels & vt_le(off, goal)
+        off = vt_max_nan(off, some[k] * vt_abs(x.w[x.row[k]] - fitted(x, &of, of.w, k)))
+    levels = slides & vt_lt(of.rank, of.count) & vt_le(off, goal)
     if not vt_any(levels):
         return
-    sum_patch(x, first, end, some, &fit, x.lam, x.d, sums)
-    for turn in range(LEVELS):
-        any_pulls = vt_lt(one, zero)
-        for k in range(first, end):
-            pulls = vt_lt(zero, some[k]) & vt_lt(fitted(x, &fit, sums, k), zero)
-            some[k] = vt_select(pulls, -one, some[k])
-            any_pulls = any_pulls | pulls
-        if not vt_any(levels & any_pulls):
-            break
-        fit_patch(x, first, end, some, &less)
-        # the same sums about another mean
-        sums[1], sums[2] = sums[1] + sums[0] * (fit.s - less.s), sums[2] + sums[0] * (fit.t - less.t)
-        levels = levels & vt_le(fit.rank, less.rank)
-        fit = less
-    levels = levels & vt_le(vt_select(any_pulls, one, zero), zero)
+    levels = drop_pulls(x, first, end, &of, levels)
     for k in range(first, end):
         o = x.row[k]
         was = x.lam[o] - x.d[o]
-        on = vt_lt(zero, some[k])
-        is_ = vt_select(on, fitted(x, &fit, sums, k), zero)
-        # friction at the bound follows
-        ratio = vt_select(vt_lt(zero, was) & vt_le(is_, MOST_LEVELLED * was), is_ / was, vt_select(on, one, zero))
+        now = vt_select(vt_lt(zero, some[k]), fitted(x, &of, of.lam, k), zero)
         on = levels & vt_lt(zero, vt_abs(some[k]))
-        x.d[o] = vt_select(on, x.lam[o] - is_, x.d[o])
+        x.d[o] = vt_select(on, x.lam[o] - now, x.d[o])
         if x.dim[k] < 3:
             continue
-        slides = vt_lt(x.by_w[WIDE * (o + 1) + 1] + x.by_w[WIDE * (o + 2) + 2], vt_set1(2.0)) | vt_le(is_, zero)
-        for j in range(o + 1, o + x.dim[k]):
-            x.d[j] = vt_select(on & slides, x.lam[j] - ratio * (x.lam[j] - x.d[j]), x.d[j])
+        # friction at the bound follows
+        slides = on & (vt_lt(x.by_w[WIDE * (o + 1) + 1] + x.by_w[WIDE * (o + 2) + 2], vt_set1(2.0)) | vt_le(now, zero))
+        if vt_any(slides):
+            ratio = vt_select(vt_lt(zero, was) & vt_le(now, MOST_LEVELLED * was), now / was,
+                              vt_select(vt_lt(zero, now), one, zero))
+            for j in range(o + 1, o + x.dim[k]):
+                x.d[j] = vt_select(slides, x.lam[j] - ratio * (x.lam[j] - x.d[j]), x.d[j])
 
 
 cdef void level_patches(ContactProblem* x, vt_real goal) noexcept nogil:
