@@ -235,7 +235,7 @@ cdef void admit(ModelStepper self, int c) noexcept nogil:
         x.within[c] = INSIDE if x.active[c] else OUTSIDE
     else:
         # a compliant contact acts wherever it is compressed, or its force sets in
-        x.target[c] = x.hold[c] if x.active[c] else min(0.0, x.here[c].gap) if e.stiffness == INFINITY else e.softness
+        x.target[c] = x.hold[c] if x.active[c] else bound_of(e, x.here[c].gap) if e.stiffness == INFINITY else e.softness
         if e.kind == ON_FACET and x.target[c] < min(0.0, x.at[e.seat].gap) - MISSING:
             # a facet that does not keep its shapes apart, as the plane along a line of a cone may not
             x.target[c] = min(0.0, x.at[e.seat].gap)
@@ -1061,7 +1061,8 @@ cdef void cut_cones(ModelStepper self, int group, ContactProblem* part) noexcept
         part.row[i] = y.row[k + i] - o
     part.b, part.lam, part.w, part.F, part.kept = y.b + o, y.lam + o, y.w + o, y.F + o, y.kept + o
     part.given = y.given + o
-    part.patch, part.place, part.even, part.level = y.patch + k, y.place + 2 * k, y.even + k, y.level + k
+    part.patch, part.place, part.even = y.patch + k, y.place + 2 * k, y.even + k
+    part.level, part.uneven = y.level + k, y.uneven + k
     part.trial, part.trial_w, part.trial_F = y.trial + o, y.trial_w + o, y.trial_F + o
     part.diagonal, part.by_w, part.by_lam = y.diagonal + o, y.by_w + WIDE * o, y.by_lam + WIDE * o
     part.d, part.least, part.own_block = y.d + o, y.least + o, y.own_block + WIDE * o

@@ -48,6 +48,8 @@ cdef double FORESEEN = 1.5
 cdef double CLOSES = 1e-13
 #: [m] farther apart than where contacts count as closed
 cdef double AWAY = 2e-6
+#: [m] points of a patch that are no farther above the ground touch it: the others do not hold them closer
+cdef double LEVEL_TOUCHES = 1e-12
 #: [m/s] contacts slower than this do not slide
 cdef double SLIDING = 1e-7
 #: Tolerance of the velocities at nodes, relative to those without impulses, and the residual that is not worth more than
@@ -64,6 +66,11 @@ cdef bint worth_another(double e, double before, double goal, double scale, bint
         return False
     more, anew = passes(e / before, goal, e), 1.0 + passes(e / scale, goal, e)
     return more < anew or (more == anew and not old)
+
+
+cdef inline double bound_of(const vt_contact* e, double gap) noexcept nogil:
+    # the lower bound of a gap that was not held in the last step
+    return gap if e.patch >= 0 and gap <= LEVEL_TOUCHES else min(0.0, gap)
 
 
 cdef inline double goal_of_contacts(double tolerance, double speed, double reach, double h) noexcept nogil:

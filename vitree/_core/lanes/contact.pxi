@@ -494,7 +494,7 @@ cdef bint touch_node(ModelStepper self, TouchLanes* x) noexcept nogil:
             inside[l] = x.active[c * VT_WIDTH + l]
             if x.far[c * VT_WIDTH + l] and not inside[l]:
                 gap = INFINITY
-            vt_put(&x.target[c], l, vt_get(x.hold[c], l) if inside[l] else min(0.0, gap))
+            vt_put(&x.target[c], l, vt_get(x.hold[c], l) if inside[l] else bound_of(e, gap))
             near = plan.culls and e.patch < 0 and not (gap > vt_get(away, l) and plan.ball_of[c] >= 0)
             # it acted, it rests, or it closes soon: see `admit`
             inside[l] = inside[l] or (gap <= RESTING_GAP and before <= RESTING_GAP) or (

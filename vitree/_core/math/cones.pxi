@@ -15,7 +15,7 @@ cdef enum:
     CONE_LENGTHS = 6        # most lengths of a correction
     CONE_SPARE = 4          # corrections of a problem where those of the step are used up
     HELD_CORRECTIONS = 3    # and of one that is over-held, before it is eased
-    LEVELS = 4              # most times that points of a patch are dropped, see `level_patch`
+    LEVELS = 4              # most times that points of a patch are dropped, see `level_again`
 
 #: Least relative descent of |F|^2
 cdef double CONE_DESCENT = 1e-4
@@ -31,8 +31,6 @@ cdef double REDUNDANT_MOST = 1e-2
 cdef double PATCH_LINE = 1e-10
 #: [m^2] and at one place below these moments
 cdef double PATCH_POINT = 1e-20
-#: Where the normal impulse of a point grows by more than this factor its friction does not grow with it
-cdef double MOST_LEVELLED = 8.0
 
 
 cdef struct HeldJoints:     # see condensed.pxi
@@ -87,7 +85,8 @@ cdef struct ContactProblem:
     int* patch              # (count,) of points of a body on a plane, one after the other, their number; or -1
     vt_real* place          # (count, 2) [m] on the plane
     vt_real* even           # (count,) the largest diagonal of a patch's normals; 0 in lanes without this contact
-    vt_real* level          # (count,) see `level_patch`
+    vt_real* level          # (count,) 1 for a point of a patch that is levelled, -1 for one that opens: see `level_patch`
+    vt_real* uneven         # (count,) and the part of its impulse that the level removes
     const vt_real* shift    # (n,) [1/kg] that of a regularisation, or NULL
     double share            # factor of the rho of F: the zeros of F are the same for all
     double proximal         # shift of a correction, as a fraction of the diagonal of G
@@ -122,7 +121,7 @@ cdef int cones_room(ContactProblem* x, ConeStore* store, int count, int n, int p
     if n <= x.room and ports <= x.ports_room:
         return OK
     rows, most = 2 * n + 24, 2 * ports + 12
-    reals = (28 + LEADS + 3 * WIDE) * rows + 2 * most
+    reals = (29 + LEADS + 3 * WIDE) * rows + 2 * most
     at = <vt_real*>vt_alloc(reals * sizeof(vt_real) + ((5 + VT_WIDTH) * rows + VT_WIDTH * most) * sizeof(int))
     if at == NULL:
         return NO_MEMORY
@@ -142,7 +141,7 @@ cdef int cones_room(ContactProblem* x, ConeStore* store, int count, int n, int p
     x.split = x.given + rows
     x.along = x.split + 6 * rows
     x.place, x.even, x.level = x.along + rows, x.along + 3 * rows, x.along + 4 * rows
-    x.port, x.answer = x.along + 5 * rows, x.along + 5 * rows + most
+    x.uneven, x.port, x.answer = x.along + 5 * rows, x.along + 6 * rows, x.along + 6 * rows + most
     x.dim, x.row, x.law, x.own_row, x.patch = ints, ints + rows, ints + 2 * rows, ints + 3 * rows, ints + 4 * rows
     x.order = ints + 5 * rows
     x.port_order = x.order + VT_WIDTH * rows
@@ -604,8 +603,8 @@ cdef struct PatchSums:      # of points
     vt_real st
     vt_real tt
     vt_real rank            # that of 1, s and t,
-    vt_real[3] w            # sums of w_n and of it times s and t,
-    vt_real[3] lam          # and of the normal impulses
+    vt_real[3] w            # the mean of w_n, and sums of it times s and t,
+    vt_real[3] lam          # and those of the normal impulses
 
 
 cdef inline int patch_end(const ContactProblem* x, int first) noexcept nogil:
@@ -631,16 +630,16 @@ cdef void even_patches(ContactProblem* x) noexcept nogil:
         k = end
 
 
-cdef void sum_patch(const ContactProblem* x, int first, int end, const vt_real* some, PatchSums* to) noexcept nogil:
-    # of the points where `some` is positive
+cdef void sum_patch(const ContactProblem* x, int first, int end, PatchSums* to) noexcept nogil:
+    # of the points where `level` is positive
     cdef int k, o
     cdef vt_real zero = vt_set1(0.0), one = vt_set1(1.0), ss = zero, st = zero, tt = zero, s, t, on, w, lam, det
     cdef vt_mask plane, line, along
     memset(to, 0, sizeof(PatchSums))
     for k in range(first, end):
-        on, o = vt_select(vt_lt(zero, some[k]), one, zero), x.row[k]
+        on, o = vt_select(vt_lt(zero, x.level[k]), one, zero), x.row[k]
         s, t = on * x.place[2 * k], on * x.place[2 * k + 1]
-        w, lam = on * x.w[o], on * (x.lam[o] - x.d[o])
+        w, lam = on * x.w[o], on * x.lam[o]
         to.count, to.s, to.t = to.count + on, to.s + s, to.t + t
         ss, st, tt = ss + s * s, st + s * t, tt + t * t
         to.w[0], to.w[1], to.w[2] = to.w[0] + w, to.w[1] + s * w, to.w[2] + t * w
@@ -670,84 +669,96 @@ cdef inline vt_real fitted(const ContactProblem* x, const PatchSums* of, const v
             + (x.place[2 * k + 1] - of.t) * (of.st * sums[1] + of.tt * sums[2]))
 
 
-cdef vt_mask drop_pulls(const ContactProblem* x, int first, int end, PatchSums* of, vt_mask levels) noexcept nogil:
-    # points with negative normal impulses, until there are none; the lanes in which the others push as all do
-    cdef vt_real zero = vt_set1(0.0), total
-    cdef vt_real* some = x.level
-    cdef vt_mask pulls, any_pulls = vt_lt(zero, zero)
-    cdef PatchSums less
-    cdef int k, turn
-    for turn in range(LEVELS):
-        any_pulls = vt_lt(zero, zero)
-        for k in range(first, end):
-            pulls = vt_lt(zero, some[k]) & vt_lt(fitted(x, of, of.lam, k), zero)
-            some[k] = vt_select(pulls, vt_set1(-1.0), some[k])
-            any_pulls = any_pulls | pulls
-        if not vt_any(levels & any_pulls):
-            break
-        sum_patch(x, first, end, some, &less)
-        total = of.count * of.lam[0]
-        less.lam[0] = total / vt_max(less.count, vt_set1(1.0))
-        less.lam[1], less.lam[2] = of.lam[1] + total * (of.s - less.s), of.lam[2] + total * (of.t - less.t)
-        levels = levels & vt_le(of.rank, less.rank)
-        of[0] = less
-    return levels & vt_le(vt_select(any_pulls, vt_set1(1.0), zero), zero)
-
-
-cdef void level_patch(ContactProblem* x, int first, int end, vt_real goal) noexcept nogil:
-    # the correction d after which the normal impulses of a patch that slides are an affine function of the place, with the
-    # same wrench. Of the points that push or touch, those that would pull are dropped. Where points are not level, and their
-    # w_n no affine function of the place, which of them push is to be found first
-    cdef vt_real zero = vt_set1(0.0), one = vt_set1(1.0), off = zero, was, now, ratio
-    cdef vt_real* some = x.level
-    cdef vt_mask on, levels, slides
-    cdef PatchSums of
-    cdef int k, j, o
-    slides = vt_lt(zero, zero)
+cdef bint drop_pulls(ContactProblem* x, int first, int end, const PatchSums* of, vt_real goal) noexcept nogil:
+    # points that open: of those that touch without an impulse, where the affine function is negative; without `of`, those
+    # that pull after the correction, and would not without the level. Whether there are any
+    cdef vt_real zero = vt_set1(0.0), one = vt_set1(1.0), rho, now
+    cdef vt_mask pulls, none = vt_lt(zero, zero)
+    cdef int k, o
     for k in range(first, end):
         o = x.row[k]
+        rho, pulls = x.share * x.diagonal[o], vt_lt(zero, x.level[k])
+        if of != NULL:
+            pulls = pulls & vt_le(vt_abs(x.w[o]), goal) & vt_le(rho * x.lam[o], goal) & vt_lt(fitted(x, of, of.lam, k), zero)
+        else:
+            now = x.lam[o] - x.d[o]
+            pulls = pulls & vt_lt(now, zero) & vt_le(zero, now + x.uneven[k])
+        none = none | pulls
+        x.level[k] = vt_select(pulls, -one, x.level[k])
+        x.by_w[WIDE * o], x.by_lam[WIDE * o] = vt_select(pulls, zero, x.by_w[WIDE * o]), vt_select(pulls, rho, x.by_lam[WIDE * o])
+        x.F[o] = vt_select(pulls, rho * x.lam[o], x.F[o])
+    return vt_any(none)
+
+
+cdef void write_level(ContactProblem* x, int first, int end) noexcept nogil:
+    # F_n = (an affine function of the place) + (the shift)(N - (such a function)), from which z^T (N - d_n) = 0 follows
+    cdef vt_real zero = vt_set1(0.0), one = vt_set1(1.0)
+    cdef vt_mask on, levels
+    cdef PatchSums of
+    cdef int k, o
+    sum_patch(x, first, end, &of)
+    levels = vt_lt(of.rank, of.count)
+    for k in range(first, end):
+        on, o = vt_lt(zero, x.level[k]), x.row[k]
+        x.uneven[k] = vt_select(levels, x.lam[o] - fitted(x, &of, of.lam, k), zero)
+        x.F[o] = vt_select(on, vt_select(levels, fitted(x, &of, of.w, k) + proximal(x, k, 0) * x.uneven[k], x.w[o]), x.F[o])
+        x.by_w[WIDE * o], x.by_lam[WIDE * o] = vt_select(on, one, x.by_w[WIDE * o]), vt_select(on, zero, x.by_lam[WIDE * o])
+
+
+cdef bint level_patch(ContactProblem* x, int first, int end, vt_real goal) noexcept nogil:
+    # the system of a correction after which the normal impulses of a patch that slides are an affine function of the place.
+    # Of the points that push or touch, those that would pull open. Where points are not level, and their w_n no affine
+    # function of the place, which of them push is to be found first. Whether a lane has such a system
+    cdef vt_real zero = vt_set1(0.0), one = vt_set1(1.0), off = zero
+    cdef vt_mask on, slides = vt_lt(zero, zero)
+    cdef PatchSums of
+    cdef int k, o
+    for k in range(first, end):
+        o, x.level[k] = x.row[k], zero
         if x.dim[k] >= 3:
             slides = slides | vt_lt(x.by_w[WIDE * (o + 1) + 1] + x.by_w[WIDE * (o + 2) + 2], vt_set1(2.0))
     if not vt_any(slides):
-        return
+        return False
     for k in range(first, end):
         o = x.row[k]
         on = (vt_lt(zero, x.by_w[WIDE * o]) | vt_le(x.w[o], goal)) & vt_lt(zero, x.even[k])
-        some[k] = vt_select(on, one, zero)
-    sum_patch(x, first, end, some, &of)
+        x.level[k] = vt_select(on, one, zero)
+    sum_patch(x, first, end, &of)
     for k in range(first, end):
-        off = vt_max_nan(off, some[k] * vt_abs(x.w[x.row[k]] - fitted(x, &of, of.w, k)))
-    levels = slides & vt_lt(of.rank, of.count) & vt_le(off, goal)
-    if not vt_any(levels):
-        return
-    levels = drop_pulls(x, first, end, &of, levels)
+        off = vt_max_nan(off, x.level[k] * vt_abs(x.w[x.row[k]] - fitted(x, &of, of.w, k)))
+    slides = slides & vt_lt(of.rank, of.count) & vt_le(off, goal)
     for k in range(first, end):
-        o = x.row[k]
-        was = x.lam[o] - x.d[o]
-        now = vt_select(vt_lt(zero, some[k]), fitted(x, &of, of.lam, k), zero)
-        on = levels & vt_lt(zero, vt_abs(some[k]))
-        x.d[o] = vt_select(on, x.lam[o] - now, x.d[o])
-        if x.dim[k] < 3:
-            continue
-        # friction at the bound follows
-        slides = on & (vt_lt(x.by_w[WIDE * (o + 1) + 1] + x.by_w[WIDE * (o + 2) + 2], vt_set1(2.0)) | vt_le(now, zero))
-        if vt_any(slides):
-            ratio = vt_select(vt_lt(zero, was) & vt_le(now, MOST_LEVELLED * was), now / was,
-                              vt_select(vt_lt(zero, now), one, zero))
-            for j in range(o + 1, o + x.dim[k]):
-                x.d[j] = vt_select(slides, x.lam[j] - ratio * (x.lam[j] - x.d[j]), x.d[j])
+        x.level[k] = vt_select(slides, x.level[k], zero)
+    if not vt_any(slides):
+        return False
+    drop_pulls(x, first, end, &of, goal)
+    write_level(x, first, end)
+    return True
 
 
-cdef void level_patches(ContactProblem* x, vt_real goal) noexcept nogil:
+cdef bint level_patches(ContactProblem* x, vt_real goal) noexcept nogil:
     # see above; a regularisation tells impulses apart on its own
     cdef int k = 0, end
-    if x.shift != NULL:
-        return
-    while k < x.count:
+    cdef bint found = False
+    while k < x.count and x.shift == NULL:
         end = patch_end(x, k)
         if end - k > 2:
-            level_patch(x, k, end, goal)
+            found = level_patch(x, k, end, goal) or found
         k = end
+    return found
+
+
+cdef bint level_again(ContactProblem* x, vt_real goal) noexcept nogil:
+    # the same without points that pull after the correction, or False if there are none
+    cdef int k = 0, end
+    cdef bint found = False
+    while k < x.count:
+        end = patch_end(x, k)
+        if end - k > 2 and drop_pulls(x, k, end, NULL, goal):
+            write_level(x, k, end)
+            found = True
+        k = end
+    return found
 
 
 # ---- descent -------------------------------------------------------------------------------------------
@@ -757,16 +768,21 @@ cdef void cone_search(ContactProblem* x, vt_real goal, bint strict, vt_real* squ
     # a correction of the length 1, 1/2, 1/4 ..., the first to reduce |F|^2 by a fraction of it times the length; if none
     # does, that of the least |F|^2, or, if strict, none. At kinks of F the derivative of one side may not be that of a
     # descent, and behind them it is. found: of each lane, where it was, whether there is one
-    cdef int k, l
+    cdef int k, l, turn = 0
+    cdef bint levels
     cdef double other
     cdef double least[MOST_LANES]
     cdef double shortest[MOST_LANES]
     cdef bint open[MOST_LANES]
     cdef vt_real length = vt_set1(1.0), others
+    levels = level_patches(x, goal)
     cone_direction(x, found)
+    while levels and any_of(found) and turn < LEVELS and level_again(x, goal):
+        cone_direction(x, found)
+        turn += 1
     if not any_of(found):
+        cone_judge(x, x.lam, x.w, x.F, True)
         return
-    level_patches(x, goal)
     for l in range(VT_WIDTH):
         open[l], least[l], shortest[l] = found[l], INFINITY, 0.0
     for k in range(CONE_LENGTHS):
