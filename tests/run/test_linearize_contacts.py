@@ -46,8 +46,8 @@ def test_blocks(friction, ball, v, method):
 @pytest.mark.parametrize(("ground", "limits", "k", "size", "within"), [
     ("plane", False, 60, 1e-5, 1e-9), ("plane", True, 120, 1e-5, 1e-9), ("slope", False, 120, 1e-5, 1e-9),
     ("corner", False, 60, 1e-6, 1e-9), ("hills", True, 60, 1e-5, 1e-9), ("ice", False, 60, 1e-5, 1e-9),
-    # more points of a patch slide than it needs
-    ("hills", False, 120, 1e-6, 1e-6),
+    # a point slides on a ball, and two contacts are at one place
+    ("hills", False, 120, 1e-6, 1e-9), ("hills", False, 60, 1e-6, 1e-9),
 ])  # fmt: skip
 def test_a_crawler_on_the_ground(ground, limits, k, size, within):
     """Points, patches, balls, capsules and boxes, limits of joints, sticking and sliding."""
@@ -57,12 +57,12 @@ def test_a_crawler_on_the_ground(ground, limits, k, size, within):
     np.testing.assert_allclose(found, expected, rtol=0, atol=within * np.abs(expected).max())
 
 
-@pytest.mark.parametrize(("spin", "within"), [(0.0, 1e-9), (0.5, 1e-9), (5.0, 1e-6)])
-def test_corners_that_share_their_friction(spin, within):
+@pytest.mark.parametrize("spin", [0.0, 0.5, 5.0, 12.0])
+def test_corners_that_share_their_friction(spin):
     """Four corners slide in ways of their own: the motion depends on how the weight is shared."""
     model, q = block(0.3)
     found, expected, _ = compared(model, q, np.array([1.0, 0.3, 0, 0, 0, spin]), 0.01, "linear-time", 4, 1e-4)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=within * np.abs(expected).max())
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
 
 
 def test_phases():
@@ -250,10 +250,10 @@ def stacked(upper, lower, offset, friction=0.5):
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])
 @pytest.mark.parametrize(("upper", "v", "size", "within"), [
     (vt.Box((0.2, 0.2, 0.2)), [0.0] * 12, 1e-5, 5e-9), (vt.Cylinder(0.1, 0.2), [0.0] * 12, 1e-5, 5e-9),
-    (vt.Box((0.2, 0.2, 0.2)), SLIDES, 1e-6, 5e-8), (vt.Cylinder(0.1, 0.2), SLIDES, 1e-6, 2e-4),
+    (vt.Box((0.2, 0.2, 0.2)), SLIDES, 1e-5, 1e-9), (vt.Cylinder(0.1, 0.2), SLIDES, 1e-6, 5e-9),
 ], ids=["box stands", "cylinder stands", "box slides", "cylinder slides"])  # fmt: skip
 def test_stacks(upper, v, size, within, method):
-    """Where convex shapes touch. How sliding points of a rim share the weight is not derived."""
+    """Where convex shapes touch."""
     model, q = stacked(upper, vt.Box((0.5, 0.5, 0.2)), (0.02, 0.01))
     one, other, _ = compared(model, q, np.array(v), 2e-3, method, 2, size)
     np.testing.assert_allclose(one, other, rtol=0, atol=within * np.abs(other).max())
@@ -363,6 +363,37 @@ def test_corners_that_a_landing_does_not_load():
         pulled = np.cross(0.5 * (run.q[1:, :3] + run.q[:-1, :3]), weight)
         np.testing.assert_allclose(np.diff(angular, axis=0), given[:, :3] + pulled, rtol=0, atol=1e-12)
         np.testing.assert_allclose(np.diff(force, axis=0), given[:, 3:] + weight, rtol=0, atol=1e-12)
+
+
+ROUND = {
+    "point": {"points": [(0.05, 0.02, -0.1)]}, "sphere": {"shapes": vt.Sphere(0.05)},
+    "capsule": {"shapes": vt.Capsule(0.05, 0.3)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lower", [vt.Sphere(0.08), vt.Capsule(0.06, 0.2)], ids=["on a sphere", "on a capsule"])
+@pytest.mark.parametrize("upper", ROUND)
+def test_round_shapes_that_meet(upper, lower):
+    """Two bodies that strike, slide and roll over each other: the levers of what rolls change with the motion."""
+    tree = vt.Tree("pair")
+    for name in "ab":
+        tree.world.add(vt.free(f"{name} joint"), vt.body(name, 1.0, (0.01, 0.012, 0.009)))
+    tree.contact(vt.Contact("a", friction=0.4, **ROUND[upper]), vt.Contact("b", friction=0.4, shapes=lower))
+    tree.contact(vt.Ground(friction=0.4, height=-5.0))
+    model, sound = tree.compile(), 0
+    for seed in range(7):
+        rng = np.random.default_rng(seed)
+        place = np.r_[0, 0, 0.35, 0.2 * rng.normal(size=3), 0, 0, 0, rng.normal(size=3)]
+        falls = np.r_[0.3 * rng.normal(size=2), -1.5, 3 * rng.normal(size=3)]
+        v = np.r_[falls, 0.2 * rng.normal(size=2), 1.5, 3 * rng.normal(size=3)]
+        q = model.integrate(model.neutral(), place)
+        run = vt.simulate(model, q, v, duration=0.24, dt=0.004, tolerance=1e-14)
+        for k in (np.unique(run.contacts.record) - 1)[:3].tolist():
+            found, expected, size, noise = converged(model, q, v, 0.004, "linear-time", k)
+            if noise < 1e-7:  # else another phase begins within the displacements
+                sound += 1
+                np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8 * size)
+    assert sound >= 2
 
 
 @pytest.mark.parametrize("name", ["g1", "solo12"])

@@ -7,7 +7,8 @@
 #     d(J^T u) = J^T du + (dJ^T) u,
 # where the second term is that of constant wrenches: see `turn_push`. One lane.
 
-#: [m or rad] between differences
+#: [m or rad] between differences, and where curves are followed by an iteration
+cdef double FINE_SPAN = 5e-4
 cdef double SPAN = 2e-3
 cdef double[3] DIFFERENCE = [45.0 / 60.0, -9.0 / 60.0, 1.0 / 60.0]
 cdef double[4] CURVATURE = [-490.0 / 180.0, 270.0 / 180.0, -27.0 / 180.0, 2.0 / 180.0]
@@ -190,14 +191,16 @@ cdef void differ_body(ModelStepper self, int body, SomeMembers* some, const Move
     # by central differences
     cdef Touching* x = &self.contact
     cdef Pose before = x.pose1[body]
+    cdef double span
     cdef int port, k, sign, members = x.count
     exchange_members(self, some)
+    span = span_of_members(self)
     for port in range(x.port_of_body[body], x.port_of_body[body] + 6):
         for k in range(3):
             for sign in range(-1, 2, 2):
-                displace(&x.pose1[body], port - x.port_of_body[body], sign * (k + 1) * SPAN)
+                displace(&x.pose1[body], port - x.port_of_body[body], sign * (k + 1) * span)
                 place_members(self, some.number, now)
-                add_moved(self, now, members, DIFFERENCE[k] * sign / SPAN, by, port)
+                add_moved(self, now, members, DIFFERENCE[k] * sign / span, by, port)
                 x.pose1[body] = before
     exchange_members(self, some)
 
@@ -278,11 +281,25 @@ cdef void derive_on_plane(ModelStepper self, int body, const SomeMembers* some, 
                     store3(u, axpy(to[k], t, load3(u)))
 
 
-cdef inline bint runs_over(const vt_contact* e) noexcept nogil:
-    # whether the place of contact moves over a shape at a rate that its place does not tell: ellipsoids and rims
+cdef inline bint is_followed(const vt_contact* e) noexcept nogil:
+    # whether the place of contact is found by an iteration: ellipsoids and rims
+    return e.kind == ON_FACET and (e.shape_a.kind == ELLIPSOID or e.shape_a.rims > 0 or e.shape_b.kind == ELLIPSOID
+                                   or e.shape_b.rims > 0)
+
+
+cdef double span_of_members(ModelStepper self) noexcept nogil:
+    cdef int k
+    for k in range(self.contact.count):
+        if is_followed(&self.touch[self.contact.member[k]]):
+            return SPAN
+    return FINE_SPAN
+
+
+cdef inline bint runs_over(const Touching* x, const vt_contact* e) noexcept nogil:
+    # whether the lever of a side that rolls changes with the displacements at node 2
     if e.kind != ON_FACET or e.dim < 3:
         return False
-    return (e.shape_a.kind == ELLIPSOID or e.shape_a.rims > 0 or e.shape_b.kind == ELLIPSOID or e.shape_b.rims > 0)
+    return is_followed(e) or rolls_at(&facet_for(x, e).fa) or rolls_at(&facet_for(x, e).fb)
 
 
 cdef bint differ_ends(ModelStepper self, double* out) noexcept nogil:
@@ -290,11 +307,11 @@ cdef bint differ_ends(ModelStepper self, double* out) noexcept nogil:
     # method have but for the curvature. Returns whether there are such, and members are to be placed again
     cdef Touching* x = &self.contact
     cdef Pose before
-    cdef double share
+    cdef double share, span = span_of_members(self)
     cdef double* at
     cdef int port, i, j, k, o, step, sign, count = 0
     for k in range(x.count):
-        if runs_over(&self.touch[x.member[k]]):
+        if runs_over(x, &self.touch[x.member[k]]):
             count += 1
             for o in range(x.cones.row[k] + 1, x.cones.row[k] + x.cones.dim[k]):
                 for port in range(x.ports):
@@ -309,11 +326,11 @@ cdef bint differ_ends(ModelStepper self, double* out) noexcept nogil:
         before = x.pose2[i]
         for step in range(3):
             for sign in range(-1, 2, 2):
-                displace(&x.pose2[i], port - x.port_of_body[i], sign * (step + 1) * SPAN)
+                displace(&x.pose2[i], port - x.port_of_body[i], sign * (step + 1) * span)
                 measure_touches(self)
-                share = DIFFERENCE[step] * sign / SPAN * self.lane.now.h
+                share = DIFFERENCE[step] * sign / span * self.lane.now.h
                 for k in range(x.count):
-                    if not runs_over(&self.touch[x.member[k]]):
+                    if not runs_over(x, &self.touch[x.member[k]]):
                         continue
                     o = x.cones.row[k]
                     for j in range(o + 1, o + x.cones.dim[k]):
@@ -396,6 +413,7 @@ cdef void differ_late(ModelStepper self, const double* late, const Moved* now, M
     # the derivatives of the wrenches of `late` by displacements of bodies at node 2
     cdef Touching* x = &self.contact
     cdef Pose before
+    cdef double span = span_of_members(self)
     cdef int port, i, k, sign
     for port in range(x.ports):
         i = x.owner[port]
@@ -404,9 +422,9 @@ cdef void differ_late(ModelStepper self, const double* late, const Moved* now, M
         before = x.pose2[i]
         for k in range(3):
             for sign in range(-1, 2, 2):
-                displace(&x.pose2[i], port - x.port_of_body[i], sign * (k + 1) * SPAN)
+                displace(&x.pose2[i], port - x.port_of_body[i], sign * (k + 1) * span)
                 wrenches_at_end(self, late, now.u)
-                vt_add_row(x.ports, DIFFERENCE[k] * sign / SPAN, now.u, by.late + port * <Py_ssize_t>x.ports)
+                vt_add_row(x.ports, DIFFERENCE[k] * sign / span, now.u, by.late + port * <Py_ssize_t>x.ports)
                 x.pose2[i] = before
 
 
