@@ -51,7 +51,7 @@ def test_a_point_that_would_pull_carries_nothing():
         at = run.contacts.record == record
         normal, points = run.contacts.impulse[at][:, 2], run.contacts.point[at][:, :2]
         assert (normal > 0).all()
-        # in the axes of the plate, in units of half a side: N = (F/4)(1 + x x_i + y y_i) is positive within |x| + |y| < 1
+        # in the axes of the plate, by half a side: N = (F/4)(1 + x x_i + y y_i) is positive within abs(x) + abs(y) < 1
         turn = run.system.frame_pose("plate", run.q[record - 1])
         centre = (normal @ points / normal.sum() - turn[:2, 3]) @ turn[:2, :2] / 0.1
         loaded.append(len(normal))
