@@ -716,7 +716,8 @@ cdef bint level_patch(ContactProblem* x, int first, int end, vt_real goal) noexc
     for k in range(first, end):
         o, x.level[k] = x.row[k], zero
         if x.dim[k] >= 3:
-            slides = slides | vt_lt(x.by_w[WIDE * (o + 1) + 1] + x.by_w[WIDE * (o + 2) + 2], vt_set1(2.0))
+            slides = slides | (vt_lt(zero, x.by_w[WIDE * o])
+                               & vt_lt(x.by_w[WIDE * (o + 1) + 1] + x.by_w[WIDE * (o + 2) + 2], vt_set1(2.0)))
     if not vt_any(slides):
         return False
     for k in range(first, end):
