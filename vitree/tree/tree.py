@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -25,6 +25,7 @@ from vitree.tree.attach import attach
 from vitree.tree.elements import Body, Coordinate, Element, Fixed
 from vitree.tree.flatten import flatten
 from vitree.tree.frames import Frame, describe
+from vitree.tree.lock import lock
 from vitree.tree.poses import At
 from vitree.tree.rebuild import rebuild, require_same
 from vitree.wording import text_of
@@ -287,6 +288,37 @@ class Tree:
         ('left_hinge', 'right_hinge')
         """
         return attach(self, _tree_of(other), at, prefix, base)
+
+    def lock(self, joints: Mapping[str, ArrayLike]) -> None:
+        """Lock joints at coordinates: they become constant transforms, and the model has fewer coordinates.
+
+        Loads on a locked joint, its drive and its limits do nothing from then on and are removed. Its frame keeps its
+        name.
+
+        Parameters
+        ----------
+        joints : mapping of str to numbers
+            Coordinates [m or rad] by the names of joints, as many as each has in q: one, a quaternion (x, y, z, w) of a
+            ball joint, or (x, y, z, qx, qy, qz, qw) of a free one.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no joint of that name.
+        InputError
+            If the number of coordinates is another one, or they are not finite.
+        ModelError
+            If a constraint uses a joint, or another joint follows it. The tree is then as it was.
+
+        Examples
+        --------
+        >>> tree = Tree("arm")
+        >>> _ = tree.world.add(rx("shoulder"), tz(-1.0), body("upper", 1.0), rx("elbow"), tz(-1.0), body("lower", 1.0))
+        >>> tree.lock({"elbow": 0.5})
+        >>> tree.compile().joint_names
+        ('shoulder',)
+        """
+        lock(self, joints)
 
     def frame(self, name: str) -> Frame:
         """Return the frame, link or joint frame of this ``name``.
