@@ -365,7 +365,8 @@ def test_corners_that_a_landing_does_not_load():
 
 ROUND = {
     "point": {"points": [(0.05, 0.02, -0.1)]}, "sphere": {"shapes": vt.Sphere(0.05)},
-    "capsule": {"shapes": vt.Capsule(0.05, 0.3)},
+    "capsule": {"shapes": vt.Capsule(0.05, 0.3)}, "box": {"shapes": vt.Box((0.2, 0.15, 0.25))},
+    "ellipsoid": {"shapes": vt.Ellipsoid((0.1, 0.14, 0.12))},
 }  # fmt: skip
 
 

@@ -7,9 +7,10 @@
 #     d(J^T u) = J^T du + (dJ^T) u,
 # where the second term is that of constant wrenches: see `turn_push`. One lane.
 
-#: [m or rad] between differences, and where curves are followed by an iteration
-cdef double FINE_SPAN = 5e-4
-cdef double SPAN = 2e-3
+#: [m or rad] between differences: within so many the places of contact are to stay on their features; where curves are
+#: followed by an iteration
+cdef double FINE_SPAN = 3e-5
+cdef double SPAN = 1e-4
 cdef double[3] DIFFERENCE = [45.0 / 60.0, -9.0 / 60.0, 1.0 / 60.0]
 cdef double[4] CURVATURE = [-490.0 / 180.0, 270.0 / 180.0, -27.0 / 180.0, 2.0 / 180.0]
 #: [rad] by which the lowest point of a rim may be beside the one that a step has found, and the least curvature [m/rad^2]
